@@ -11,8 +11,8 @@ pub(super) struct Function {
     pub(super) call: FunctionBody,
     pub(super) operands: Operands,
     pub(super) null_ends: NullEnds,
-    /// The position of an operand that is refused, with this code, if it is constant and no array while others depend on a
-    /// document.
+    /// The position and error code of an operand that must be an array: the expression is refused if this operand is a constant of another type
+    /// while others depend on a document.
     pub(super) constant_array: Option<(usize, i32)>,
 }
 
@@ -29,11 +29,11 @@ pub(super) enum Operands {
     Grouped,
     /// The order of the operands is not significant: all constants are combined and come last.
     ConstantsLast,
-    /// As `ConstantsLast`; an operand that is the only one is the array of what is accumulated.
+    /// As `ConstantsLast`, but a single operand that is an array stands for its elements.
     Accumulated,
 }
 
-/// Which operand that is missing, null or undefined makes the result null. The operands after it are not evaluated.
+/// Whether an operand that is missing, null or undefined makes the result null. The operands after it are not evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NullEnds {
     /// The function decides, with all operands evaluated.
@@ -106,7 +106,7 @@ impl Function {
                 NullEnds::Anywhere => true,
             };
             if ends && value.is_nullish() {
-                // The operands before it may have a wrong type; those after it stay missing.
+                // The operands before it may have a wrong type, so the function is called; those after it are missing.
                 break;
             }
             if let (Operands::Compared, Some(collation)) = (self.operands, env.collation())
@@ -136,7 +136,7 @@ impl<'c, 'v> Arguments<'c, 'v> {
         self.values.get(place).unwrap_or(const { &Evaluated::Missing })
     }
 
-    /// Takes the operand at that position.
+    /// Removes and returns the operand at that position; missing if there are fewer.
     pub(super) fn take(&mut self, place: usize) -> Evaluated<'v> {
         self.values.get_mut(place).map_or(Evaluated::Missing, |value| std::mem::replace(value, Evaluated::Missing))
     }
@@ -146,7 +146,7 @@ impl<'c, 'v> Arguments<'c, 'v> {
         self.values.iter().any(Evaluated::is_nullish)
     }
 
-    /// Returns what `read` makes of the operand at that position.
+    /// Returns the operand at that position, converted by `read`.
     ///
     /// # Errors
     /// `code` if it is missing, or not what `read` expects.

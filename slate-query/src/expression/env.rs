@@ -83,7 +83,7 @@ impl Variables {
     /// Returns the distance of the variable from the innermost.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let up = self.names.iter().rev().position(|other| *other.name == *name);
-        // A name that is not known was compared with all.
+        // An unknown name was compared with all names.
         work::spend(up.unwrap_or(self.names.len()) / 4);
         up
     }

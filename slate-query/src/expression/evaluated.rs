@@ -103,7 +103,7 @@ impl<'v> Evaluated<'v> {
         }
     }
 
-    /// Like [`into_owned`](Self::into_owned), for a value that is then held.
+    /// Like [`into_owned`](Self::into_owned), but counts the bytes of the value in `held`.
     ///
     /// # Errors
     /// As [`Held::add`].
@@ -155,12 +155,12 @@ impl<'v> Evaluated<'v> {
         Self::Owned(OwnedValue::concat(Kind::String, &[&length.to_le_bytes(), text.as_bytes(), &[0]]))
     }
 
-    /// Creates a document that a writer has written.
+    /// Finishes a document.
     pub(super) fn document(writer: Writer) -> Self {
         Self::of(Kind::Document, &writer.finish())
     }
 
-    /// Creates an array of values that an accumulator has counted.
+    /// Creates an array of values whose memory an accumulator has counted. It is incomplete if the call ends early.
     pub(super) fn array_of_counted<'a>(values: impl IntoIterator<Item = Value<'a>>) -> Self {
         let mut array = Writer::new();
         for (place, value) in values.into_iter().enumerate() {
@@ -191,19 +191,19 @@ impl From<crate::number::Number> for Evaluated<'_> {
     }
 }
 
-/// Writes a document or an array that an expression computes, and counts its memory before it grows. One that exceeds a limit does not
-/// grow further.
+/// Writes a document or an array that an expression computes, and counts its memory before the buffer grows. Once a limit is exceeded, appends
+/// nothing more.
 #[derive(Debug, Default)]
 pub(super) struct DocumentWriter {
     writer: Writer,
     held: Held,
-    /// The bytes that were counted: those that the writer has room for.
+    /// The counted bytes: the capacity of the writer.
     room: usize,
-    /// The bytes that it would have needed when it was refused; 0 if it was not.
+    /// The size in bytes at which the buffer could not grow; 0 if it always could.
     refused: usize,
 }
 
-/// The least room of a writer that counts.
+/// Minimum buffer size, in bytes.
 const LEAST_ROOM: usize = 64;
 
 impl DocumentWriter {
@@ -212,18 +212,18 @@ impl DocumentWriter {
         if self.refused > 0 || !work::spend(1 + value.bytes().len() / 256) {
             return;
         }
-        // The kind, and the ends of the name and of the document.
+        // One byte each for the kind, the end of the name and the end of the document.
         let needed = self.writer.len() + name.len() + value.bytes().len() + 3;
         if needed <= self.room || self.grow(needed) {
             self.writer.append(name, value);
         }
     }
 
-    /// Makes room for `needed` bytes, usually for twice as many as there was room for.
+    /// Grows the buffer to at least `needed` bytes, and usually to twice its size. Returns false if a limit is exceeded.
     #[inline(never)]
     fn grow(&mut self, needed: usize) -> bool {
         let room = needed.max(LEAST_ROOM.max(2 * self.room).min(MOST_BYTES));
-        // While it is moved, there is room for both.
+        // Old and new buffer exist while copying.
         let moved = Held::of(self.room);
         if needed > MOST_BYTES || moved.is_err() || self.held.add(room - self.room).is_err() {
             self.refused = needed;

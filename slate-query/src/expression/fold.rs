@@ -1,6 +1,5 @@
-//! Constant folding: what does not depend on a document is computed when the expression is parsed, in MongoDB's order. The order
-//! shows: a constant that fails is refused although no document reaches it, and the place of a null decides whether the
-//! result is null or an error.
+//! Constant folding: parts that do not depend on a document are computed when the expression is parsed, in MongoDB's order. The order is visible: a
+//! constant that fails is refused even if no document is evaluated, and the position of a null decides whether the result is null or an error.
 
 use super::{
     Env, Evaluated, Expression, Variables,

@@ -62,7 +62,7 @@ pub(super) trait Operator: Debug + Send + Sync {
     }
 }
 
-/// The size of values that an operator reads or makes in no more than a few steps.
+/// Reading a value of at most this many bytes is not counted as work.
 const SHORT: usize = 256;
 
 /// Counts the work of reading a value.
@@ -96,7 +96,7 @@ impl Expression {
         matches!(self.0, ExpressionNode::Constant(_))
     }
 
-    /// Returns whether the expression is a path or a constant, so that its evaluation never fails.
+    /// Returns whether the expression is a path or a constant, which no value makes fail.
     pub(crate) fn is_infallible(&self) -> bool {
         matches!(self.0, ExpressionNode::Constant(_) | ExpressionNode::Path(..))
     }

@@ -99,7 +99,7 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
     let Some(first) = elements.next() else {
         return Ok(Expression::constant(Value::new(Kind::Document, document.bytes())));
     };
-    // A reference to a document is a literal.
+    // A DBRef is a literal.
     let is_reference = first.name == b"$ref" && document.get("$id").is_some();
     if first.name.starts_with(b"$") && !is_reference {
         if elements.next().is_some() {

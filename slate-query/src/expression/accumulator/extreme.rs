@@ -23,7 +23,7 @@ impl Extreme {
         Self { best: None, collation: None, better: Ordering::Less }
     }
 
-    /// Returns the better of both values.
+    /// Returns the one of both accumulators whose value wins.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let best = match (&self.best, &other.best) {
             (Some(a), Some(b)) if self.is_better(b.as_value(), a.as_value()) => other,
@@ -37,7 +37,7 @@ impl Extreme {
         compare(self.collation.as_ref(), value, best) == self.better
     }
 
-    /// Takes the value if it is better. Adds the growth of the heap memory, in bytes, to `heap`.
+    /// Stores `value` if it beats the result; skips missing and null. Adds the growth of the heap memory, in bytes, to `heap`.
     #[inline]
     pub(super) fn offer(&mut self, value: Option<Value<'_>>, heap: &mut usize) {
         let Some(value) = value.filter(|value| !value.is_nullish()) else { return };

@@ -81,14 +81,14 @@ pub(super) struct Extremes {
     n: usize,
     /// The best values so far, the best first.
     best: BTreeSet<Candidate>,
-    /// The number of values so far: of equal values the earlier are better.
+    /// The number of values added so far, which numbers them: of equal values the earlier is better.
     added: u64,
     bytes: usize,
     collation: Option<Collation>,
     better: Ordering,
 }
 
-/// A value, ordered by how good it is.
+/// A value. Of two, the lesser in this order is the better one.
 #[derive(Debug)]
 struct Candidate {
     value: OwnedValue,

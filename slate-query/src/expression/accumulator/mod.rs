@@ -1,6 +1,6 @@
 //! Accumulators: values computed from many documents, one after the other.
 //!
-//! To add one: write a type that implements `State`, and add its line in `ACCUMULATORS`, which is sorted by name.
+//! To add one: write a type that implements `AccumulatorState`, and add its line in `ACCUMULATORS`, which is sorted by name.
 
 mod average;
 mod collect;

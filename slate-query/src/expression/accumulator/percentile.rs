@@ -105,7 +105,8 @@ impl Ranks {
 
     /// Parses `p`, the percentiles to compute.
     ///
-    /// # Errors 7750300 to 7750303 unless `p` is an array of numbers from 0 to 1.
+    /// # Errors
+    /// 7750300 to 7750303 unless `p` is an array of numbers from 0 to 1.
     pub(in crate::expression) fn parse(p: Value<'_>) -> Result<Self> {
         let wrong = |code| {
             let message =
@@ -129,8 +130,8 @@ pub(in crate::expression) struct Operands {
 }
 
 impl Operands {
-    /// # Errors `FailedToParse` (9) unless the operand is an object, 40414 and 40415 for missing and unknown fields,
-    /// `BadValue` (2) for an unknown method.
+    /// # Errors
+    /// `FailedToParse` (9) unless the operand is an object, 40414 and 40415 for missing and unknown fields, `BadValue` (2) for an unknown method.
     pub(in crate::expression) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
         let wrong = || {
             let found = operand.kind().alias();

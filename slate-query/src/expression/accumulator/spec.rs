@@ -252,8 +252,8 @@ impl AccumulatorSpec {
             || &*self.0.name == "$sum" && matches!(self.0.constant, Some(Number::Int32(_) | Number::Int64(_)))
     }
 
-    /// Returns whether the documents may come in any order. `is_whole` says of a field whether it is a whole number in
-    /// each document, of which equal ones have the same type: sums of such numbers need no rounding.
+    /// Returns whether the documents may come in any order. `is_whole` returns whether a field is a whole number in each document, and equal numbers
+    /// have the same type: sums of such numbers need no rounding.
     pub(crate) fn ignores_order(&self, is_whole: impl FnOnce(&FieldName) -> bool) -> bool {
         let is_of_field = || {
             matches!(&*self.0.name, "$sum" | "$avg" | "$min" | "$max")

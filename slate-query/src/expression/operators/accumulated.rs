@@ -66,7 +66,7 @@ impl Operator for Several {
             held.add(state.bytes().saturating_sub(bytes))?;
             bytes = bytes.max(state.bytes());
         }
-        // The result is written, and copied.
+        // The values are written to the result, which is copied once.
         held.add(2 * bytes)?;
         Ok(state.finish())
     }

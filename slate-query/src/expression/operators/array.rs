@@ -14,9 +14,9 @@ use crate::{
     raw::{Doc, Kind, Value},
 };
 
-/// Returns the elements as a list, and what the list holds.
+/// Returns the elements as a list, and its counted memory.
 pub(super) fn list(array: Doc<'_>) -> Result<(Vec<Value<'_>>, Held)> {
-    /// A list of an array of fewer bytes is not counted.
+    /// Lists of arrays below this size in bytes are not counted.
     const SHORT: usize = 1 << 10;
     let length = if array.bytes().len() < SHORT { 0 } else { array.values().count() };
     let held = Held::of(length * size_of::<Value<'_>>())?;
@@ -25,7 +25,7 @@ pub(super) fn list(array: Doc<'_>) -> Result<(Vec<Value<'_>>, Held)> {
     Ok((values, held))
 }
 
-/// What a field takes in a [`NamedList`] that grows: its name and its value, twice, and its place in a table.
+/// Bytes that a field takes in a growing [`NamedList`]: name and value, twice, and its entry in a table.
 pub(super) const NAMED: usize = 128;
 
 /// Returns a whole number in the range of int32.
@@ -33,7 +33,7 @@ fn whole(number: Number) -> Option<i32> {
     number.to_i64().and_then(|whole| i32::try_from(whole).ok())
 }
 
-/// Returns the place of a possibly negative position in a list of that length.
+/// Resolves a position in a list of this length; a negative one counts from the end. `None` if it is outside.
 fn place(position: i32, length: usize) -> Option<usize> {
     match usize::try_from(position) {
         Ok(position) => Some(position).filter(|position| *position < length),
@@ -128,7 +128,7 @@ pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluat
     Ok(found.map_or(Evaluated::int32(-1), |(place, _)| Evaluated::count(place)))
 }
 
-/// Returns the start and the end of a search: the third and the fourth operand.
+/// Returns the start and the end of a search: the third and the fourth operand, or 0 and no end.
 pub(super) fn range(arguments: &Arguments<'_, '_>, type_code: i32, negative_code: i32) -> Result<(usize, usize)> {
     let mut bounds = [0, usize::MAX];
     for (bound, place) in bounds.iter_mut().zip(2..arguments.values.len()) {

@@ -8,7 +8,7 @@ use crate::{Result, order, raw::Value};
 
 /// Returns the order of the two operands.
 fn compare(arguments: &Arguments<'_, '_>) -> Ordering {
-    // A missing value has no place in the order of the types, so undefined is compared instead.
+    // BSON's order has no missing value, so undefined is compared instead.
     let operand = |place| arguments.get(place).as_value().unwrap_or(Value::UNDEFINED);
     order::compare(operand(0), operand(1))
 }

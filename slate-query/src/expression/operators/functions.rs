@@ -18,7 +18,7 @@ use crate::{
 struct Real {
     double: fn(f64) -> f64,
     decimal: fn(Decimal) -> Option<Decimal>,
-    /// Whether the function takes a number. `range` describes the numbers that it takes.
+    /// Whether a number is in the function's domain, which `range` describes in messages.
     domain: fn(f64) -> bool,
     range: &'static str,
 }

@@ -59,7 +59,7 @@ fn add_fields(md5: &mut Md5, document: Doc<'_>) {
 /// Returns the integer by which a number is hashed.
 fn integer(number: Number) -> i64 {
     match number {
-        // MongoDB keeps this hash for the sake of old indexes.
+        // MongoDB's hash of 2^63 as a double, which its old indexes contain.
         Number::Double(double) if double == TWO_63 => i64::MIN,
         _ => number.to_i64_saturating(),
     }

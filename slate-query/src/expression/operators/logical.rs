@@ -56,7 +56,7 @@ pub(super) fn or(_: &str, operand: Value<'_>, variables: &Variables) -> Result<E
 
 fn decide(operand: Value<'_>, variables: &Variables, decisive: bool) -> Result<Expression> {
     let mut operands = operands(operand, variables)?;
-    // As in MongoDB, a constant that decides does so before the other operands are evaluated.
+    // As in MongoDB, a decisive constant decides before the other operands are evaluated.
     if operands.iter().any(|operand| operand.truth() == Some(decisive)) {
         return Ok(constant(decisive));
     }
@@ -229,7 +229,7 @@ pub(super) fn if_null(_: &str, operand: Value<'_>, variables: &Variables) -> Res
     if operands.len() < 2 {
         return Err(Error::new(Code(1_257_300), "$ifNull needs at least two arguments"));
     }
-    // Constants that are null are left out, but for the last operand, and so is what follows a constant that is not.
+    // Drops null constants except the last operand, and all operands after a constant that is not null.
     let (last, mut kept) = (operands.len() - 1, Vec::with_capacity(operands.len()));
     for (place, operand) in operands.into_iter().enumerate() {
         let is_null = operand.as_constant().map(|constant| constant.is_nullish());

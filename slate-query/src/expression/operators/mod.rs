@@ -63,7 +63,7 @@ const fn with_operands(
     (name, Entry::Function(Function { name, arity, call, operands, null_ends, constant_array: None }))
 }
 
-/// Returns the function with an operand whose constant is prepared before the first document, and must be an array.
+/// Makes the function refuse a constant operand that is no array; see [`Function::constant_array`].
 const fn preparing_array(line: Line, place: usize, code: i32) -> Line {
     match line {
         (name, Entry::Function(function)) => {
@@ -87,7 +87,7 @@ const fn comparing(name: &'static str, arity: (usize, usize), call: FunctionBody
     with_operands(name, arity, call, Operands::Compared, NullEnds::Never)
 }
 
-/// Returns a function of any number of operands that reads them one by one; the first that is null makes it null.
+/// Returns a function of any number of operands. The first null operand makes it null; those after it are not evaluated.
 const fn one_by_one(name: &'static str, operands: Operands, call: FunctionBody) -> Line {
     with_operands(name, ANY, call, operands, NullEnds::Anywhere)
 }

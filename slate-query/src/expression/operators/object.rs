@@ -142,7 +142,7 @@ fn not_constant(name: &str) -> Error {
     Error::new(Code(4_161_106), format!("{name} takes a constant as 'field'"))
 }
 
-/// Fails unless a name is written as a constant: an expression that can be computed before there is a document is none.
+/// Fails unless a field name is written as a constant. An expression of constants is not allowed.
 fn check_written(name: &str, field: Value<'_>) -> Result<()> {
     if field.as_str().is_some_and(|text| text.starts_with('$')) {
         return Err(Error::new(

@@ -21,18 +21,18 @@ struct Ranges {
     /// The boundaries in ascending order, and the values that are compared if there is a collation.
     boundaries: Box<[OwnedValue]>,
     compared: Option<Box<[OwnedValue]>>,
-    /// What values outside of all ranges get.
+    /// The result for values outside of all ranges; `None`: an error.
     otherwise: Option<OwnedValue>,
 }
 
 impl Ranges {
-    /// Returns what a value gets.
+    /// Returns the lower boundary of the range that contains `value`, or `otherwise`.
     fn of(&self, value: &Evaluated<'_>, collation: Option<&Collation>) -> Result<Option<&OwnedValue>> {
         // As in comparisons, a missing value is compared as undefined.
         let value = value.as_value().unwrap_or(Value::UNDEFINED);
         let range = match (&self.compared, collation) {
             (Some(compared), Some(collation)) => {
-                // Boundaries that ascend by their bytes need not ascend by a collation: the first range counts.
+                // The boundaries may not ascend by the collation, so the first range that contains the value counts.
                 work::take(compared.len())?;
                 let value = collation.apply(value);
                 let is_at_or_above = |boundary: &OwnedValue| is_at_or_above(value.as_value(), boundary);

@@ -112,7 +112,7 @@ fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
 /// counted once.
 struct Positions<'t> {
     text: &'t str,
-    /// The bytes that were counted, and their code points.
+    /// The number of bytes counted so far, and the number of code points in them.
     counted: (usize, usize),
 }
 

@@ -19,7 +19,7 @@ use crate::{
 
 type Set<'v> = ValueSet<Compared<'v>>;
 
-/// Adds what an element is compared by to a list. A list that grows has room for twice as many, and so have those that it is sorted in.
+/// Adds an element, with its sort key by the collation, to a list. Counts four entries: lists double when they grow, and sorting uses another one.
 fn add<'a>(
     arguments: &Arguments<'_, '_>,
     element: Value<'a>,
@@ -116,7 +116,7 @@ fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     };
     let first = &mut Held::default();
     let first = set(&arguments, arguments.get(0), 17044, first)?;
-    // As in MongoDB, operands after one that differs are not looked at.
+    // As in MongoDB, operands after one that differs are not checked.
     for operand in arguments.values.iter().skip(1) {
         if !same(&first, &set(&arguments, operand, 17044, &mut Held::default())?) {
             return Ok(false.into());

@@ -31,7 +31,7 @@ fn coerced<'a>(arguments: &Arguments<'_, '_>, operand: &'a Evaluated<'_>) -> Res
     })
 }
 
-/// Returns the text that `change` makes of an operand, of about as many bytes.
+/// Returns an operand's text, changed by `change`, which returns about as many bytes.
 fn changed<'v>(arguments: &Arguments<'_, 'v>, change: fn(&str) -> String) -> Result<Evaluated<'v>> {
     let text = coerced(arguments, arguments.get(0))?;
     let _held = Held::of(2 * text.len())?;

@@ -52,7 +52,7 @@ struct Chars<'t> {
 
 impl<'t> Chars<'t> {
     fn of(text: &'t str) -> Result<Self> {
-        /// The longest text in bytes that is searched itself. For a longer one the set of its characters is searched.
+        /// Up to this length in bytes, the text is searched for each character. A longer one becomes a set of characters.
         const SEARCHED: usize = 64;
         let mut set = None;
         if text.len() > SEARCHED {
@@ -65,7 +65,7 @@ impl<'t> Chars<'t> {
         Ok(Self { text, set })
     }
 
-    /// Returns whether the character is trimmed. Once the call is over, none is.
+    /// Returns whether the character is trimmed; false once the call has ended early.
     fn contain(&self, char: char) -> bool {
         work::spend(2) && self.set.as_ref().map_or_else(|| self.text.contains(char), |set| set.contains(&char))
     }
@@ -84,7 +84,7 @@ pub(super) fn replace(name: &str, operand: Value<'_>, variables: &Variables) -> 
     operator(name, vec![input, find, replacement], compute, variables)
 }
 
-/// Texts up to this length are not worth counting their matches.
+/// Matches are counted only if the estimated size of the result exceeds this many bytes.
 const EXPECTED: usize = 1 << 12;
 
 fn replaced<'v>(
@@ -108,7 +108,7 @@ fn replaced<'v>(
         bytes = input.len().saturating_add(input.matches(find).count().saturating_mul(by.len()));
         check_size(bytes.saturating_sub(input.len()))?;
     }
-    // The text grows by doubling its room, and is copied.
+    // The text doubles its buffer as it grows, and is copied.
     let _held = Held::of(bytes.saturating_mul(3))?;
     Ok(Evaluated::string(&replace(input, find, by)))
 }

@@ -63,7 +63,7 @@ pub(super) fn let_in(name: &str, operand: Value<'_>, variables: &Variables) -> R
         vars.as_document().ok_or_else(|| Error::new(Code(16874), "the parameter 'vars' of $let is an object"))?;
     let (mut inner, mut values) = (variables.clone(), Vec::new());
     for element in vars.elements() {
-        // All values are computed outside of the new variables.
+        // No value can refer to the new variables.
         values.push(Expression::parse(element.value, variables)?);
         inner.add(&element.display_name())?;
     }
@@ -122,7 +122,7 @@ impl Operator for Filter {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let input = self.input.evaluate(env)?;
         let Some(elements) = elements("$filter", &input, 28651)? else { return Ok(Evaluated::NULL) };
-        // As in MongoDB, the limit of nothing is not looked at.
+        // As in MongoDB, the limit is not evaluated for an empty array.
         if elements.is_empty() {
             return Ok(input);
         }

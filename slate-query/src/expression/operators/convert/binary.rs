@@ -13,7 +13,7 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// The subtype of UUIDs.
+/// The binary subtype of UUIDs.
 pub(super) const UUID: u8 = 4;
 
 /// URL-safe base64, with padding or without.
@@ -30,7 +30,7 @@ pub(super) enum Format {
     Hex,
     Utf8,
     Uuid,
-    /// A UUID if the subtype is that of UUIDs, otherwise base64.
+    /// `Uuid` for the binary subtype of UUIDs, otherwise `Base64`.
     Auto,
 }
 
@@ -51,7 +51,7 @@ impl Format {
         })
     }
 
-    /// Returns the format itself, or the one that `auto` chooses for this subtype and, if they are given, bytes.
+    /// Returns the format that `Auto` stands for, by the binary subtype and, if given, the length of the bytes; another format itself.
     fn of(self, subtype: u8, bytes: Option<&[u8]>) -> Self {
         match self {
             Self::Auto if subtype == UUID && bytes.is_none_or(|bytes| bytes.len() == 16) => Self::Uuid,
@@ -135,7 +135,7 @@ pub(super) fn from<'v>(
         }
         _ => return Err(unsupported(value, ConversionTarget::Binary(subtype))),
     };
-    // The obsolete subtype 2 repeats its length.
+    // Binary subtype 2 is obsolete; its payload repeats the length.
     let inner = if subtype == 2 { length(bytes.len())?.to_vec() } else { Vec::new() };
     let payload = [inner, bytes].concat();
     let binary = [&length(payload.len())?[..], &[subtype], &payload].concat();

@@ -134,7 +134,7 @@ fn convert<'v>(
     if let Some((subtype, bytes)) = value.as_binary() {
         match target {
             ConversionTarget::String => return Ok(Evaluated::string(&binary::to_text(subtype, bytes, format)?)),
-            // Eight bytes are no int32, whatever their value.
+            // Eight bytes are refused even if the value fits an int32.
             ConversionTarget::Int if bytes.len() > 4 => {
                 return Err(failure(format!("{} bytes are no int32", bytes.len())));
             }

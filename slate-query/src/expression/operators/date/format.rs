@@ -58,7 +58,7 @@ impl Operator for DateToString {
         };
         let Some(millis) = time(NAME, &date, 16006)? else { return Ok(Evaluated::NULL) };
         let local = Local::new(zone.local(millis)?);
-        // A month's name is up to nine times as long as its letter; the text is copied once.
+        // A month's name is up to nine times as long as its specifier's letter; the text is copied once.
         let _held = Held::of(10 * format.len())?;
         Ok(Evaluated::string(&formatted(&local, zone.offset(millis), format)?))
     }

@@ -64,7 +64,7 @@ fn default(place: usize) -> Option<i32> {
     }
 }
 
-/// Returns parts as numbers; `None` if one is null before another is refused.
+/// Returns parts as numbers, checked in order; `None` at the first one that is null.
 fn numbers<const N: usize>(parts: [&mut Evaluated<'_>; N], names: &[&str]) -> Result<Option<[i64; N]>> {
     let mut numbers = [0_i64; N];
     for ((number, part), name) in numbers.iter_mut().zip(parts).zip(names) {

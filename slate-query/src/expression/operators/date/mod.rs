@@ -54,15 +54,15 @@ fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
     let unknown = || Error::new(Code(40485), format!("unknown time zone: '{text}'"));
-    // The data of time zones are looked up regardless of case; in MongoDB, case matters.
+    // `jiff` looks up names regardless of case; in MongoDB, case matters.
     let named = || TimeZone::get(text).ok().filter(|zone| zone.iana_name() == Some(text)).map(Zone::Named);
     fixed(text).or_else(named).map(Some).ok_or_else(unknown)
 }
 
-/// Reads a part that is constant, to refuse what cannot be read before there is a document.
+/// Checks a constant part when the expression is parsed.
 type Check = fn(&str, &Evaluated<'_>) -> Result<()>;
 
-/// A part that is read before there is a document if it is constant: its position, and how it is read.
+/// A part that is checked when the expression is parsed, if it is constant: its position, and its check.
 type Early = (usize, Check);
 
 fn check_zone(name: &str, constant: &Evaluated<'_>) -> Result<()> {
@@ -73,8 +73,8 @@ fn check_unit(name: &str, constant: &Evaluated<'_>) -> Result<()> {
     Unit::of(name, constant).map(drop)
 }
 
-/// Creates an operator on dates. As in MongoDB, a part in `early` that is constant is read before there is a document,
-/// unless all parts are constant: a part that cannot be read is refused, and one that is null makes the result null.
+/// Creates an operator on dates. As in MongoDB, a constant part in `early` is checked when the expression is parsed, unless all parts are constant:
+/// an invalid part is refused, and a null one makes the result null.
 fn operator(
     name: &str,
     parts: Vec<Expression>,
@@ -101,7 +101,7 @@ fn zone_part(parts: &mut Parts, place: usize) -> Expression {
     parts.or(place, &Evaluated::string("UTC"))
 }
 
-/// Reads `UTC`, or an offset: `+03`, `-0330`, `+03:30`.
+/// Parses `UTC`, or an offset: `+03`, `-0330`, `+03:30`.
 fn fixed(text: &str) -> Option<Zone> {
     if text == "UTC" {
         return Some(Zone::UTC);

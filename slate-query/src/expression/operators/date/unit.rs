@@ -41,7 +41,7 @@ impl Unit {
         })
     }
 
-    /// Returns the milliseconds of a unit of at most a week, in UTC.
+    /// Returns the milliseconds of a unit in UTC; `None` for a unit longer than a week.
     pub(crate) fn length(self) -> Option<i64> {
         match self {
             Self::Week => Some(7 * 86_400_000),
@@ -50,7 +50,7 @@ impl Unit {
         }
     }
 
-    /// Returns the milliseconds of a unit whose length does not depend on the date.
+    /// Returns the milliseconds of a unit whose length is always the same; `None` for others.
     pub(super) fn millis(self) -> Option<i64> {
         match self {
             Self::Hour => Some(3_600_000),
@@ -61,7 +61,7 @@ impl Unit {
         }
     }
 
-    /// Returns the months of a year, a quarter or a month.
+    /// Returns the months in a unit; `None` for units shorter than a month.
     pub(super) fn months(self) -> Option<i64> {
         match self {
             Self::Year => Some(12),
@@ -72,7 +72,7 @@ impl Unit {
     }
 }
 
-/// Returns the first day of the week, which matters only for weeks; `None` for null.
+/// Returns the first day of the week; `None` for null. Reads the operand only for weeks.
 pub(super) fn first_day(name: &str, unit: Unit, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
     if unit == Unit::Week { start_of_week(name, operand) } else { Ok(Some(Weekday::Sunday)) }
 }

@@ -10,7 +10,7 @@ pub(super) enum Token<'t> {
     Symbol(char),
 }
 
-/// A place in a text. A copy is a place to return to.
+/// A position in a text. Copies save a position to return to.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Cursor<'t> {
     rest: &'t str,
@@ -21,7 +21,7 @@ impl<'t> Cursor<'t> {
         Self { rest: text }
     }
 
-    /// Returns the text after the place.
+    /// Returns the text after the position.
     pub(in super::super) fn rest(&self) -> &'t str {
         self.rest
     }
@@ -47,7 +47,7 @@ impl<'t> Cursor<'t> {
         Some(kind(part))
     }
 
-    /// Reads what `read` recognizes. The place stays the same if it recognizes nothing.
+    /// Calls `read`. If it returns `None`, the position does not change.
     pub(super) fn try_read<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let mut ahead = *self;
         let found = read(&mut ahead)?;

@@ -9,8 +9,7 @@ use crate::{
     raw::{Doc, Element, Kind, MAX_DEPTH, Value},
 };
 
-/// What the parser knows about the place in the filter that it is at: what the conditions there are evaluated on, and
-/// what is allowed.
+/// The context of a position in a filter: what its conditions are evaluated on, and what is allowed there.
 #[derive(Clone, Copy)]
 pub(super) struct ClauseScope<'a> {
     /// The values on which the conditions are evaluated.
@@ -24,7 +23,7 @@ pub(super) struct ClauseScope<'a> {
     depth: usize,
 }
 
-/// A source of the variables of expressions. The parser asks it at each expression, so an implementation should compute them once.
+/// A source of the variables of expressions. The parser calls it at each expression, so an implementation should compute them once.
 pub trait BindingsSource {
     /// Returns the variables.
     ///

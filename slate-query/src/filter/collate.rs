@@ -12,8 +12,8 @@ use crate::{
     raw::{Doc, Element, Value, Writer},
 };
 
-/// Parses a field of a filter if the collation concerns it. Each of its conditions becomes a node, so that an index can serve one of
-/// them exactly.
+/// Parses a field of a filter if the collation applies to it; `None` otherwise. Each of its conditions becomes a node, so that an index can serve
+/// one of them exactly.
 pub(super) fn parse(filter: Element<'_>, scope: ClauseScope<'_>, collation: &Collation) -> Result<Option<Node>> {
     let is_parsed_first = matches!(filter.name, b"$and" | b"$or" | b"$nor");
     if !has_text(filter.value) || is_parsed_first || matches!(filter.name, b"$expr" | b"$comment" | b"$jsonSchema") {

@@ -66,7 +66,7 @@ impl Collated {
         &self.plain
     }
 
-    /// Returns the conditions with the strings of their operands replaced, if it is this collation that replaced them.
+    /// Returns the conditions with the strings of their operands replaced, if `collation` replaced them.
     pub(super) fn by(&self, collation: &Collation) -> Option<&Node> {
         (self.collation == *collation).then_some(&self.collated)
     }

@@ -28,7 +28,7 @@ pub(super) struct Computed {
     form: ComputedForm,
 }
 
-/// What indexes can know about an expression.
+/// The form of an expression, as far as indexes can serve it.
 #[derive(Debug)]
 enum ComputedForm {
     Comparison(Comparison),

@@ -35,7 +35,7 @@ pub(super) struct Conjunction {
     counts: bool,
 }
 
-/// Up to this number of conditions on fields an evaluation takes no longer than a few steps.
+/// Up to this number of conditions on fields, an evaluation is not counted as work.
 const FEW: usize = 8;
 
 /// The most conditions that wait for the end of the pass with their value. Further expensive ones are evaluated during
@@ -88,9 +88,9 @@ impl Iterator for Places {
 /// Conditions on one path that are evaluated together, instead of each on every value.
 #[derive(Clone, Debug)]
 enum Together {
-    /// None of the values is there.
+    /// None of the values is at the path.
     None(Field),
-    /// Each of the values is there.
+    /// Each of the values is at the path.
     All(Path, ValueSet<OwnedValue>),
 }
 
@@ -122,7 +122,7 @@ impl Together {
 
 /// Returns whether each of the values is at the path, or is an element of an array there.
 fn has_all(path: &Path, values: &ValueSet<OwnedValue>, doc: Doc<'_>) -> bool {
-    // Whether each was found; none before there is a value at the path.
+    // Whether each value was found; empty until there is a value at the path.
     let (mut found, mut left) = (Vec::new(), values.as_slice().len());
     let walked = path.walk(doc, &mut |end| {
         let Found::Value(value) = end.found else { return ControlFlow::Continue(()) };
@@ -170,7 +170,7 @@ impl Conjunction {
         &self.nodes
     }
 
-    /// Counts an evaluation. Returns `false` if the call is over.
+    /// Counts an evaluation as work. Returns `false` if the call ended early.
     #[inline]
     fn begin(&self) -> bool {
         !self.counts || work::spend(self.nodes.len())

@@ -72,7 +72,7 @@ impl Field {
     #[inline]
     pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
         let Some(first) = self.path.parts().first() else { return false };
-        // Without a table each condition scans the fields.
+        // Without a field table each condition scans all fields, so an early end of the call is checked here.
         if !doc.has_table() && work::is_over() {
             return false;
         }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::path::Path;
 
-/// The most pairs of branches of two lists that are compared.
+/// Maximum number of pairs of branches that are compared.
 const MOST_COMPARED: usize = 1 << 12;
 
 impl Node {
@@ -49,7 +49,7 @@ impl Node {
         by_fields || self.is_written_as(condition)
     }
 
-    /// Returns whether the conditions have the same document.
+    /// Returns whether the conditions are written as the same document. False for conditions with a collation.
     fn is_written_as(&self, condition: &Node) -> bool {
         // The document of a condition does not contain its collation, so only conditions without a collation are compared by
         // their documents. That of a long list is not written for each of its branches.

@@ -53,7 +53,7 @@ impl Node {
     pub fn each_term(&self, index: Option<&Collation>, take: &mut dyn FnMut(Term)) {
         match index {
             Some(collation) if collation.replaces_code() => {
-                // Among the entries of strings are those of code, which the conditions tell apart.
+                // The index has code among the strings; the conditions distinguish them.
                 self.each_term_within(Strings::SortKeys(collation), &mut |term| take(term.loose()));
             }
             _ => self.each_term_within(index.map_or(Strings::Bytes, Strings::SortKeys), take),

@@ -96,7 +96,7 @@ impl Explanation<'_> {
         self.parse(clause)?.evaluate(self.document)
     }
 
-    /// Parses a part of the filter again, and does not count it: the filter was counted, and this is dropped.
+    /// Parses a part of the filter again, without counting its memory: the filter was counted, and this copy is dropped.
     fn parse(&self, clause: &Clause<'_>) -> Result<Filter> {
         held::uncounted(|| Filter::parse_with(Doc::new(&clause.filter), self.bindings))
     }

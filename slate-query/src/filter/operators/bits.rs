@@ -27,7 +27,7 @@ struct Bits {
     mask: u64,
 }
 
-/// The tested bits among 64.
+/// The tested bits of the 64-bit word at position `at`.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     at: u32,
@@ -42,7 +42,7 @@ pub(super) enum Test {
     AnyClear,
 }
 
-/// The most positions that are written out one by one although a binary is shorter.
+/// Up to this number of positions are listed one by one, even if a binary is shorter.
 const MAX_LISTED: u64 = 4096;
 
 impl Bits {
@@ -52,7 +52,7 @@ impl Bits {
         Self { test, words, mask: low | sign }
     }
 
-    /// Returns whether the test holds, given the set bits among those of each word.
+    /// Returns whether the test holds, given the mask and the set tested bits of each word.
     fn holds_of(&self, mut words: impl Iterator<Item = (u64, u64)>) -> bool {
         match self.test {
             Test::AllSet => words.all(|(mask, set)| set == mask),
@@ -102,7 +102,7 @@ impl Word {
     }
 }
 
-/// Returns the first 64 bits, with zeros behind the end.
+/// Returns the first 64 bits, padded with zeros.
 fn word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
@@ -139,7 +139,7 @@ impl Operator for Bits {
             Test::AnyClear => b"$bitsAnyClear",
         };
         let positions = self.len();
-        // A position takes 16 bytes, about.
+        // A listed position takes about 16 bytes.
         let is_shorter = self.words.last().is_some_and(|last| u64::from(last.at) * 8 < positions.saturating_mul(16));
         if positions > MAX_LISTED && is_shorter {
             return self.append_mask(name, out);

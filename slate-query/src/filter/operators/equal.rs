@@ -72,7 +72,7 @@ pub(super) fn not_equal(clause: Clause<'_>) -> Result<Option<Node>> {
     node(clause).map(|node| Some(node.negated()))
 }
 
-/// Returns a bare value in a filter: a regular expression is matched, any other value compared.
+/// Returns the condition of a bare value in a filter: a regular expression is matched, any other value compared.
 pub(in super::super) fn implicit(clause: Clause<'_>) -> Result<Node> {
     if clause.operand.kind() == Kind::Regex {
         return super::regex::of_value(clause);

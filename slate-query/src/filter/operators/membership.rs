@@ -113,15 +113,15 @@ pub(super) fn none_of(clause: Clause<'_>) -> Result<Option<Node>> {
 /// Up to this number of equalities, comparing with each takes no longer than a search.
 const FEW_EQUALITIES: usize = 8;
 
-/// Returns `$in`, or with [`Sense::Fails`] `$nin`, with the operands of these equalities, or of their negations; `None` unless they are
-/// many, and on one path.
+/// Returns `$in` with the operands of these equalities, or with [`Sense::Fails`] `$nin` with those of their negations. `None` unless they are many
+/// and on one path.
 pub(in super::super) fn of_equalities(nodes: &[Node], sense: Sense) -> Option<Field> {
     let (path, values) = equal_values(nodes, sense)?;
     let field = Field::new(path.clone(), Membership { values, patterns: Vec::new() });
     Some(if sense == Sense::Holds { field } else { field.fails() })
 }
 
-/// Returns the path and the operands of many equalities on one path, or of their negations.
+/// Returns the path and the operands of equalities, or of their negations; `None` unless they are many and on one path.
 pub(in super::super) fn equal_values(nodes: &[Node], sense: Sense) -> Option<(&Path, ValueSet<OwnedValue>)> {
     if nodes.len() <= FEW_EQUALITIES {
         return None;
@@ -129,7 +129,7 @@ pub(in super::super) fn equal_values(nodes: &[Node], sense: Sense) -> Option<(&P
     let (path, _) = nodes.first()?.equality(sense)?;
     let value = |node| Node::equality(node, sense).filter(|(other, _)| *other == path).map(|(_, value)| value);
     let values: Vec<Value<'_>> = nodes.iter().map(value).collect::<Option<_>>()?;
-    // In a call that is over the conditions stay as they are.
+    // If the call ended early, the conditions stay as they are.
     let values = values.into_iter().map(|value| work::spend(work::PARSED).then(|| value.to_owned()));
     let values: Vec<OwnedValue> = values.collect::<Option<_>>()?;
     Some((path, values.into_iter().collect()))

@@ -58,7 +58,7 @@ pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     strings.or(itself)
 }
 
-/// Returns a BSON regular expression in a filter.
+/// Returns the condition of a BSON regular expression in a filter.
 pub(super) fn of_value(clause: Clause<'_>) -> Result<Node> {
     let pattern = Pattern::of_value(clause.operand).map_err(|error| clause.locate(error))?;
     Ok(Node::field(clause.path, Regex(pattern)))

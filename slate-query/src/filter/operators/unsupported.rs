@@ -11,7 +11,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Err(clause.locate(Error::unsupported(clause.name)))
 }
 
-/// Returns an operator that MongoDB allows on whole documents only.
+/// Refuses an operator that MongoDB allows on whole documents only.
 pub(super) fn on_document(clause: Clause<'_>) -> Result<Option<Node>> {
     match clause.scope.subject {
         Subject::Document => Err(Error::unsupported(clause.name)),

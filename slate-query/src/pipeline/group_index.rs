@@ -69,7 +69,7 @@ impl GroupIndex {
         self.places.len()
     }
 
-    /// Returns the memory that the index uses, in bytes. Above any limit if the index can have no more groups.
+    /// Returns the memory that the index uses, in bytes; `usize::MAX` if the index can have no more groups.
     #[inline]
     pub(super) fn memory(&self) -> usize {
         match u32::try_from(self.places.len()) {
@@ -86,8 +86,7 @@ impl GroupIndex {
     }
 
     pub(super) fn clear(&mut self) {
-        /// A table with fewer groups than one in this many places is replaced, because clearing it takes longer than filling
-        /// another one.
+        /// A table with less than one group per this many slots is replaced: clearing it takes longer than filling a new one.
         const PLACES_PER_GROUP: usize = 64;
         if self.table.len() * PLACES_PER_GROUP < self.table.capacity() {
             self.table = HashTable::new();
@@ -156,7 +155,7 @@ fn hash(hasher: &RandomState, identity: &[u8]) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// Returns the hash as the table takes it, which uses its first bits and its last.
+/// Repeats the hash in both halves, because the table uses its first bits and its last.
 #[inline]
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << u32::BITS | u64::from(hash)

@@ -72,7 +72,7 @@ fn mistyped(path: &str, value: Value<'_>, expected: &str) -> Error {
 }
 
 impl CollStats {
-    /// Returns whether the stage was asked for `count`, the number of documents.
+    /// Returns whether the document contains `count`, the number of documents.
     pub fn counts(&self) -> bool {
         self.counts
     }
@@ -82,7 +82,7 @@ impl CollStats {
         self.scale
     }
 
-    /// Returns whether the stage was asked for the number of collection scans (`queryExecStats`).
+    /// Returns whether the document contains the number of collection scans (`queryExecStats`).
     pub fn counts_scans(&self) -> bool {
         self.counts_scans
     }

@@ -71,7 +71,7 @@ pub(super) fn parse_group(spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
     group_by(None, spec, bindings)
 }
 
-/// Parses the argument of a `$group`. Its `_id` is only shown if there is an expression in its place.
+/// Parses the argument of a `$group`. If `id` is given, documents are grouped by it, and explain shows the argument's `_id`.
 pub(super) fn group_by(mut id: Option<Expression>, spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
     let (mut has_id, mut fields) = (false, Vec::new());
     for element in spec.elements() {

@@ -160,8 +160,8 @@ impl Template {
         self.head.push(0);
     }
 
-    /// Writes into `row` the row of an element. If `another` is true, `row` contains the row of an earlier element of
-    /// the same document, and its head is kept instead of copied again. Rows with a position are always made anew.
+    /// Writes into `row` the row of an element. If `another` is true, `row` already contains the row of an earlier element of the same document, and
+    /// its head is not copied again. Rows with a position are always written as a whole.
     fn write(&self, unwind: &Unwind, element: Value<'_>, another: bool, row: &mut Vec<u8>) {
         if self.tail.is_empty() {
             return set(Doc::new(&self.head), unwind.path.parts(), Some(element), row);

@@ -8,7 +8,7 @@ pub(super) struct Column<T> {
     items: Vec<T>,
 }
 
-/// Fewest items that are released together: moving the others costs more than holding so few.
+/// Minimum number of items that are released at once: for fewer, moving the remaining items costs more than holding them.
 const FEWEST_RELEASED: usize = 32;
 
 impl<T> Default for Column<T> {

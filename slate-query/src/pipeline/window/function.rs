@@ -102,7 +102,7 @@ impl Operand {
 }
 
 impl Function {
-    /// Evaluates what the function needs of a document.
+    /// Evaluates the values that the function reads from a document.
     pub(super) fn operand(&self, env: &Env<'_>) -> Result<Operand> {
         let value_of = |expression: &Expression| expression.visit(env, |value| value.map(Value::to_owned));
         let value = match self {
@@ -149,7 +149,7 @@ impl Function {
     }
 }
 
-/// What a function remembers from the documents of a partition that it has seen, for those that follow.
+/// The state of a function after the documents of a partition that it has read.
 #[derive(Debug)]
 pub(super) enum Running {
     /// An accumulator over the whole partition, and its result once it was read.

@@ -1,7 +1,7 @@
 //! `$setWindowFields`: values computed for each document from the documents around it.
 //!
-//! A [`Frame`](frame::Frame) says which documents of a partition belong to the window of a document. A [`Partition`] holds what the
-//! functions read of the documents that the windows of the current document reach: the operands and the sort keys.
+//! A [`Frame`](frame::Frame) says which documents of a partition belong to the window of a document. A [`Partition`] holds the operands and the sort
+//! keys that the functions read from the documents, until no later result needs them.
 
 mod accumulate;
 mod call;

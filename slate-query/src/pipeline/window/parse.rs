@@ -144,8 +144,7 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
 }
 
 impl WindowOutput {
-    /// Returns whether the output is one value for the whole partition: no operands of single documents have to be kept
-    /// for it.
+    /// Returns whether the output is one value for the whole partition, which needs no operands of single documents.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.function, Function::Accumulate(_)) && self.frame.is_whole()
     }

@@ -10,8 +10,7 @@ use crate::{
     raw::{Doc, OwnedValue, SmallBytes, Value},
 };
 
-/// What the functions read of the documents of one partition. Contains only the documents that the results of the current document
-/// and of later documents need.
+/// The values that the window functions read from one partition. Values that neither the current document nor a later one needs are released.
 #[derive(Debug, Default)]
 pub struct Partition {
     documents: usize,
@@ -90,7 +89,7 @@ impl Partition {
         self.keys.get(a).map(SmallBytes::as_slice) == self.keys.get(b).map(SmallBytes::as_slice)
     }
 
-    /// Releases what was read of the documents before `row`.
+    /// Releases the values of the documents before `row`.
     fn release(&mut self, row: usize) {
         let Self { keys, values, columns, bytes, .. } = self;
         keys.release(row, |key| *bytes -= key_bytes(&key));
@@ -119,7 +118,7 @@ fn operand_bytes(operand: &Operand) -> usize {
 pub struct Results {
     running: Vec<(Frames, Running)>,
     row: usize,
-    /// The bytes that accumulators over the whole partition hold.
+    /// The heap bytes of accumulators over the whole partition.
     heap: usize,
 }
 
@@ -130,7 +129,7 @@ impl Results {
         Self { running: running.collect(), row: 0, heap: 0 }
     }
 
-    /// Adds a document to what is computed from the whole partition.
+    /// Adds a document to the accumulators over the whole partition.
     ///
     /// # Errors
     /// The errors of the expressions and accumulators.

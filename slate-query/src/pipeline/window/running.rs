@@ -23,7 +23,7 @@ pub struct RunningResults {
     scratch: Vec<u8>,
 }
 
-/// What an output remembers from the previous documents of the partition.
+/// The state of an output after the previous documents of the partition.
 #[derive(Debug)]
 enum RunningState {
     Accumulate(Gathered),

@@ -15,7 +15,7 @@ use crate::{
     raw::Value,
 };
 
-/// What a scale is computed with.
+/// The parameters of `$minMaxScaler`, and the accumulators that compute it.
 #[derive(Clone, Debug)]
 pub(super) struct Scaling {
     pub(super) least: AccumulatorSpec,

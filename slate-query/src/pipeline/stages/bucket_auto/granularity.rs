@@ -107,7 +107,7 @@ impl Granularity {
     }
 }
 
-/// Returns the number of a value that can be rounded.
+/// Returns a value as a number that can be rounded.
 ///
 /// # Errors
 /// MongoDB's code and what is wrong with the value.
@@ -146,7 +146,7 @@ fn prepared(number: Number) -> (Number, [Number; 2]) {
     }
 }
 
-/// Returns a member of a series in the type of a number.
+/// Converts a member of a series to the type of `number`.
 fn like(number: Number, member: Option<&f64>) -> Number {
     let member = member.copied().unwrap_or_default();
     match number {

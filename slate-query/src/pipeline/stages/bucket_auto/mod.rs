@@ -25,7 +25,7 @@ pub struct BucketAuto {
     argument: OwnedValue,
 }
 
-/// The buckets of documents that come in order. Holds one bucket.
+/// Divides sorted documents into buckets, one at a time.
 #[derive(Debug)]
 pub struct Buckets {
     stage: BucketAuto,
@@ -35,7 +35,7 @@ pub struct Buckets {
 /// The current bucket.
 #[derive(Debug)]
 struct Bucket {
-    /// How many documents a bucket should have. It also gets the documents that are equal to its last one.
+    /// The number of documents per bucket. A bucket also gets the documents that are equal to its last one.
     size: u64,
     /// How many buckets are complete.
     complete: u64,

@@ -124,7 +124,7 @@ impl Additions {
     }
 }
 
-/// What a row takes more than the document that it is computed from. It stays beside the values of further fields.
+/// The memory that a row takes beyond the document that it is computed from. It is counted while further fields are computed.
 struct RowGrowth {
     /// Where the row begins.
     start: usize,
@@ -136,7 +136,7 @@ impl RowGrowth {
     /// Counts a row that is about to end at `end`.
     fn check(&mut self, end: usize, env: &Env<'_>) -> Result<()> {
         check_row(end - self.start)?;
-        // The row has room for twice its bytes.
+        // The row's buffer can be twice as large as the row.
         let growth = 2 * (end - self.start).saturating_sub(env.root().bytes().len());
         self.held.add(growth.saturating_sub(self.counted))?;
         self.counted = self.counted.max(growth);
@@ -160,7 +160,7 @@ impl Addition {
     ) -> Result<()> {
         match self {
             Self::Computed(expression) => {
-                // A field of a document of many fields takes as many steps, and cannot fail.
+                // Reading a field scans the document and cannot fail, so the end of the call is checked here.
                 work::take(1)?;
                 let value = expression.evaluate(env).map_err(|error| held::located(error, name))?;
                 if let Some(value) = value.as_value() {

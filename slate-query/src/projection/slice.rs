@@ -20,7 +20,7 @@ impl Slice {
     /// Parses the operand of `$slice`: a number, or `[skip, limit]`.
     ///
     /// # Errors
-    /// 31272, 31273, 31257, 31258 and 31259 for anything else. Callers may still take it for an expression.
+    /// 31272, 31273, 31257, 31258 and 31259 for anything else, which callers may parse as an expression.
     pub(super) fn parse(argument: Value<'_>) -> Result<Self> {
         if let Some(number) = Number::of(argument) {
             return Ok(Self::Ends(clamp(number)));

@@ -144,7 +144,7 @@ impl Projection {
             out.extend_from_slice(doc.bytes());
             return Ok(());
         };
-        // The condition of an `$elemMatch` can be given up.
+        // A pattern in the condition of an `$elemMatch` can exceed its limit of backtracking steps.
         failure::watch(|| first.apply(doc, position, out))??;
         for pass in rest {
             let input = std::mem::take(out);
@@ -215,12 +215,12 @@ impl Projection {
         Some(Self::adding(computed, sorted(names.iter().chain(more).cloned())))
     }
 
-    /// Returns whether no document makes the projection fail.
+    /// Returns whether neither a positional `$` nor an expression can make the projection fail.
     pub(crate) fn is_infallible(&self) -> bool {
         !self.needs_position() && self.0.computed.as_ref().is_none_or(|computed| computed.additions.is_infallible())
     }
 
-    /// Returns whether a document's projection can fail.
+    /// Returns whether any field is an expression.
     pub fn computes(&self) -> bool {
         self.0.computed.is_some()
     }

@@ -251,7 +251,7 @@ impl<'a> Doc<'a> {
         })
     }
 
-    /// Scans the fields for the first of that name.
+    /// Scans the fields for the first of that name. `None` also if the call ended early.
     #[inline]
     fn scan(self, name: &[u8]) -> Option<Value<'a>> {
         if work::is_over() {

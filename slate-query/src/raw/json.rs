@@ -21,7 +21,7 @@ impl Debug for Value<'_> {
     }
 }
 
-/// How values are written that JSON does not have.
+/// The notation of values that JSON does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Notation {
     ExtendedJson,
@@ -64,7 +64,7 @@ fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize, notation: 
         }
         Kind::Binary => {
             let (subtype, payload) = value.as_binary()?;
-            // The obsolete subtype 2 repeats the length.
+            // The payload of the obsolete binary subtype 2 repeats its length.
             let payload = if subtype == 2 { payload.get(4..)? } else { payload };
             let payload = Base64Display::new(payload, &STANDARD);
             write!(f, r#"{{ "$binary": {{ "base64": "{payload}", "subType": "{subtype:02x}" }} }}"#)

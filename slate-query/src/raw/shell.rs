@@ -6,14 +6,14 @@ use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 
 use super::{Kind, Value, json::string};
 
-/// The milliseconds of the years that `ISODate` takes, 1 to 9999.
+/// The dates that `ISODate` accepts, those of the years 1 to 9999, in milliseconds since 1970.
 const ISO_DATES: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;
 
 /// Larger integers lose digits in a shell that reads numbers as doubles, unless they are in quotes. Smaller ones are written
 /// alike for both integer types, which compare equal.
 const MAX_SAFE_INTEGER: u64 = 1 << 53;
 
-/// The subtype of a UUID's bytes.
+/// BSON binary subtype: UUID.
 const UUID: u8 = 4;
 
 /// Writes a value that the shell has its own notation for. Returns `None`, with nothing written, for any other value.
@@ -50,7 +50,7 @@ pub(super) fn write_constant(f: &mut Formatter<'_>, value: Value<'_>) -> Option<
             match <[u8; 16]>::try_from(payload) {
                 Ok(bytes) if subtype == UUID => write!(f, "UUID(\"{}\")", bson::Uuid::from_bytes(bytes)),
                 _ => {
-                    // The obsolete subtype 2 repeats the length.
+                    // The payload of the obsolete binary subtype 2 repeats its length.
                     let payload = if subtype == 2 { payload.get(4..)? } else { payload };
                     write!(f, "BinData({subtype}, \"{}\")", Base64Display::new(payload, &STANDARD))
                 }

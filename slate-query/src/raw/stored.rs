@@ -108,7 +108,7 @@ fn write_entry(writer: &mut Writer, number: usize, mark: u8, place: usize) {
     }
 }
 
-/// The most fields for which a copy gets a table. Which of them were met is remembered in the bits of one word.
+/// Maximum number of names for which a copy gets a table: the names found so far are bits of one word.
 const MOST_COPIED: usize = 64;
 
 /// Reserves space for a document and its table, which takes about a tenth of the document's size.

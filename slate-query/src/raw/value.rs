@@ -133,9 +133,9 @@ impl<'a> Value<'a> {
         matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// Returns whether documents, arrays and scopes nest more than `levels` deep in the value. A value that is one of them
-    /// counts as the first level. Recurses `levels` deep at most, so it may be called with values that are not validated. `true` if the
-    /// call ends meanwhile: what follows then may recurse over the value before the end is noticed.
+    /// Returns whether documents, arrays and scopes nest more than `levels` deep in the value, which counts as the first level if it is one of them.
+    /// Recurses at most `levels` deep, so the value need not be validated. `true` if the call ends meanwhile, so that the caller does not recurse
+    /// over the value.
     pub fn is_deeper_than(self, levels: usize) -> bool {
         // An empty document takes 5 bytes, and one around it 7 more.
         const EMPTY: usize = 5;

@@ -31,9 +31,9 @@ impl Writer {
         Self::into_buffer(Vec::with_capacity(bytes))
     }
 
-    /// Makes room for this many bytes more, if the system has them.
+    /// Reserves capacity for this many more bytes. Does nothing if the allocation fails.
     pub fn try_reserve(&mut self, bytes: usize) {
-        // Whatever is appended makes room for itself.
+        // Appending reserves what it needs.
         let _ = self.buffer.try_reserve(bytes);
     }
 
@@ -43,13 +43,13 @@ impl Writer {
         self.buffer.len() - self.start
     }
 
-    /// Returns the bytes that the buffer has room for.
+    /// Returns the capacity of the buffer, in bytes.
     #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// Makes room for a document of this many bytes and no more, for a caller that counts what it takes.
+    /// Reserves capacity for a document of exactly this many bytes, for a caller that counts memory.
     pub(crate) fn reserve_exact(&mut self, bytes: usize) {
         self.buffer.reserve_exact(bytes.saturating_sub(self.len()));
     }

@@ -67,13 +67,13 @@ const MAX_LENGTH: usize = 16_384;
 /// The largest compiled program in bytes. Counted repetitions multiply its size.
 const MAX_PROGRAM: usize = 4 << 20;
 
-/// The bytes of a program that are compiled in a step.
+/// The bytes of a compiled program that count as one step of work.
 const BYTES_PER_STEP: usize = 64;
 
-/// What a program that backtracks takes for each byte of its pattern, about.
+/// Approximate bytes that a compiled backtracking program takes for each byte of its pattern.
 const BACKTRACKING: usize = 1 << 10;
 
-/// What the linear engine takes for each pattern beside what it says, in bytes: its settings and the properties of the pattern, 2.7 KB.
+/// Bytes that the linear engine takes for each pattern beyond the memory usage that it reports: its settings and the properties of the pattern.
 const LINEAR: usize = 3 << 10;
 
 /// The steps of compiling the shortest pattern: some ten microseconds.
@@ -215,7 +215,7 @@ fn to_value(source: &[u8], options: &[u8]) -> OwnedValue {
     Value::new(Kind::Regex, &bytes).to_owned()
 }
 
-/// Returns the code of an expression that does not compile.
+/// Returns the error for an expression that does not compile.
 fn invalid(why: &str) -> Error {
     Error::new(Code(51091), format!("Regular expression is invalid: {why}"))
 }

@@ -14,22 +14,22 @@ pub(super) struct Backtracking {
     /// The pattern in the engine's notation.
     text: Box<str>,
     growth: Growth,
-    /// The compiled pattern with a limit of 4 to the power of the position backtracking steps.
+    /// At position n, the compiled pattern with a limit of 4^n backtracking steps.
     compiled: [OnceLock<Regex>; MOST_STEPS + 1],
 }
 
-/// The limit of a pattern that is compiled to find its errors.
+/// The exponent of the limit with which a pattern is compiled to find its errors.
 const USUAL_STEPS: usize = 8;
 
-/// The most work of a first try, in steps times characters that a step can read: a tenth of a second or less. Longer texts
-/// start with fewer steps. A text that a single start could read more often than that is refused.
+/// Maximum work of a first try, in steps times characters that a step can read: a tenth of a second or less. Longer texts start with a lower limit.
+/// A text of which a match from a single start could read more characters is refused.
 const MOST_WORK: u64 = 1 << 26;
 
 /// The most work of a first try before a deadline: a hundredth of a second. The time of a try is known only after it.
 const MOST_WORK_IN_TIME: u64 = 1 << 22;
 
-/// A try that could take this many times as long as the one before would take too long. A limit is four times the one before, and
-/// the steps of a pattern can differ in length.
+/// The assumed ratio of the times of a try and the one before, to decide whether it would exceed the deadline. A limit is four times the one before,
+/// and the steps of a pattern can differ in length.
 const CAUTION: u32 = 8;
 
 /// The exponent of the last limit, about a million steps, for texts up to 64 KiB. Patterns that do not multiply the number
@@ -39,7 +39,7 @@ const LAST_STEPS: usize = 10;
 /// The exponent of the last limit for longer texts.
 const MOST_STEPS: usize = 12;
 
-/// The longest text that may take only [`LAST_STEPS`].
+/// Texts up to this length in bytes have the last limit [`LAST_STEPS`].
 const LONG: usize = 1 << 16;
 
 /// A match that has exceeded a limit after this time is not tried with a higher one.
@@ -81,7 +81,7 @@ impl Backtracking {
     /// Returns the exponents of the first and the last limit for a text.
     ///
     /// # Errors
-    /// 51156 if the engine could read the text too often without a step back, which is what it counts.
+    /// 51156 if the engine could read the text too often without backtracking, because it counts only backtracking steps.
     fn limits(&self, length: usize) -> Result<(usize, usize)> {
         let last = if length <= LONG { LAST_STEPS } else { MOST_STEPS };
         let reads = self.growth.work(length);
@@ -95,8 +95,8 @@ impl Backtracking {
 
     /// Matches with a low limit first and with higher ones after that, as long as it is fast.
     ///
-    /// The engine counts only the steps back, and how long they take depends on the pattern: the time of a failed try says
-    /// whether a higher limit is affordable.
+    /// The engine counts only backtracking steps, and how long they take depends on the pattern: the time of a failed try says whether a higher
+    /// limit is affordable.
     fn within_limits<T>(&self, length: usize, run: impl Fn(&Regex) -> fancy_regex::Result<T>) -> Result<T> {
         let deadline = work::deadline();
         let (first, last) = self.limits(length)?;

@@ -33,7 +33,7 @@ pub(super) fn prefix(pattern: &str) -> Option<Prefix> {
             rest = others;
         }
     }
-    // What matches the empty text wherever it stands rejects no text.
+    // An item that matches the empty text at every position rejects no text.
     let can_be_empty =
         |item: &Hir| item.properties().minimum_len() == Some(0) && item.properties().look_set().is_empty();
     let decides = if rest.iter().all(can_be_empty) { Decides::All } else { Decides::Some };

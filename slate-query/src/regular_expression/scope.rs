@@ -53,7 +53,7 @@ impl Growth {
     }
 }
 
-/// What a pair of parentheses is.
+/// The kind of a pair of parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A group, with or without a number, or the whole pattern.

@@ -39,7 +39,7 @@ impl Quad {
         Self::quotient(numerator, denominator)
     }
 
-    /// Returns the number nearest to a finite decimal, and the number nearest to what is left of the decimal.
+    /// Returns the number nearest to a finite decimal, and the number nearest to the remaining difference.
     pub(super) fn in_two_parts(decimal: Decimal) -> Option<(Self, Self)> {
         let (numerator, denominator) = fraction(decimal)?;
         let high = Self::quotient(numerator.clone(), denominator.clone())?;

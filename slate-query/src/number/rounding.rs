@@ -1,6 +1,6 @@
 use super::{Decimal, Sign, decimal::divide_half_even};
 
-/// How the digits that are dropped affect the last one that is kept.
+/// How dropped digits affect the last remaining one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// To the nearest digit; halfway between two digits, to the even digit.

@@ -75,7 +75,7 @@ impl Sum {
         self.rare.as_ref()?.decimal
     }
 
-    /// Adds a number as often as `times`, with the result that [`add`](Self::add) would have.
+    /// Adds a number `times` times, with the result that repeated calls of [`add`](Self::add) would have.
     #[inline]
     pub fn add_times(&mut self, number: Number, times: u64) {
         if times == 1 {

@@ -80,7 +80,7 @@ pub(super) fn acosh(x: Decimal) -> Option<Decimal> {
     }
 }
 
-/// Returns ln(2|x|), which is the inverse hyperbolic sine and cosine of |x|, if the exponent is above 34.
+/// Returns ln(2|x|), which is the inverse hyperbolic sine and cosine of |x|, if the exponent is above 34; otherwise `Some(None)`.
 fn of_great(x: Decimal) -> Option<Option<Decimal>> {
     let Decimal::Finite { coefficient, exponent: exponent @ 35.., .. } = x else { return Some(None) };
     let coefficient = Quad::of(positive(coefficient, 0))?;

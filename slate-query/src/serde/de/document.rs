@@ -39,9 +39,9 @@ const EXTENDED: [&str; 18] = [
     "$uuid",
 ];
 
-/// Converts a document. Returns `None` where serde fails or may give another value, as for the names in [`EXTENDED`]. Other names that
-/// begin with `$` are converted here: they occur in deep filters and pipelines, for whose every level serde takes several times as much of
-/// the stack. Once the call must end, the rest of the document is left out, because its caller returns an error.
+/// Converts a document. Returns `None` where serde fails or may give another value, as for the names in [`EXTENDED`]. Other names that begin with
+/// `$` are converted here, because they occur in deep filters and pipelines, and serde needs several times as much stack for each level. Once the
+/// call must end, the rest of the document is left out, because its caller returns an error.
 fn convert(document: Doc<'_>, context: Context) -> Option<Document> {
     let mut converted = Document::new();
     for element in document.elements().take_while(|_| work::spend(DECODED)) {

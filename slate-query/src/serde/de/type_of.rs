@@ -13,7 +13,7 @@ use serde::{
 /// ObjectId as bytes and a date as a number, which saves formatting and parsing text.
 pub(super) fn is_bson_visitor<V>() -> bool {
     static VISITOR: OnceLock<Option<TypeId>> = OnceLock::new();
-    // The visitor is private to the crate, which hands it to a deserializer.
+    // The visitor's type is private, but the crate passes it to every deserializer.
     let visitor = VISITOR.get_or_init(|| Bson::deserialize(VisitorType).err().and_then(|Quiet(visitor)| visitor));
     *visitor == Some(typeid::of::<V>())
 }

@@ -21,7 +21,7 @@ use crate::{Code, Error, Result};
 /// most, and each level holds a few lists, so that less than 2 MiB are not counted.
 const STEP: usize = 1 << 12;
 
-/// The most bytes that expressions hold if nobody has set a limit: four of the largest values.
+/// The limit in bytes if none is set: four of the largest values.
 const DEFAULT_LIMIT: usize = 256 << 20;
 
 /// The least limit. A smaller one would refuse what usual documents need.
@@ -29,13 +29,13 @@ const LEAST_LIMIT: usize = 1 << 20;
 
 thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
-    /// The limit of the call; `None` if nobody has set one.
+    /// The limit of the call in bytes; `None` if none is set.
     static LIMIT: Cell<Option<usize>> = const { Cell::new(None) };
     /// The bytes of computed constants of the call; `None` outside of calls.
     static CONSTANTS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Sets the limit of an outer call again.
+/// Restores the limit of the outer call when it is dropped.
 struct Outer {
     limit: Option<usize>,
     constants: Option<usize>,
@@ -63,12 +63,12 @@ pub fn uncounted<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Returns the limit of the call.
+/// Returns the limit of the call in bytes; 256 MiB if none is set.
 pub(crate) fn limit() -> usize {
     LIMIT.get().unwrap_or(DEFAULT_LIMIT)
 }
 
-/// Returns what the accumulators of one group may take: half of the limit if one was set, because their values are copied into a row.
+/// Returns the bytes that the accumulators of one group may take: half of the limit if one was set, because their values are copied into a row.
 #[inline]
 pub(crate) fn group_limit() -> usize {
     LIMIT.get().map_or(DEFAULT_LIMIT, |limit| limit / 2)
@@ -94,7 +94,7 @@ pub(crate) fn too_many() -> Error {
     exceeded("the values that an expression holds at the same time take")
 }
 
-/// Refuses what accumulators have gathered for one group.
+/// Fails if the accumulators of one group take too many bytes.
 ///
 /// # Errors
 /// `ExceededMemoryLimit` (146) if it takes more than the limit of the call allows.
@@ -120,7 +120,7 @@ pub(crate) fn keep_constant(bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// What a list of values or a buffer holds, until it is dropped.
+/// The memory of a list of values or a buffer, counted until it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     bytes: usize,
@@ -128,7 +128,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Counts memory that is about to be taken, and freed with the value that is returned.
+    /// Counts memory that is about to be allocated, until the returned value is dropped.
     ///
     /// # Errors
     /// As [`add`](Self::add).

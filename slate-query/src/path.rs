@@ -64,7 +64,7 @@ impl Part {
         doc.holds_literal(&self.name, literal)
     }
 
-    /// Returns the array position that the name is, if it is one ("0", "17"; not "01").
+    /// Returns the name as an array position ("0", "17"; not "01"); `None` for other names.
     pub fn position(&self) -> Option<usize> {
         self.position
     }
@@ -117,9 +117,9 @@ impl Path {
 
     /// Walks `doc` along the path and calls `visit` at every end of the walk, until `visit` breaks.
     ///
-    /// The walk descends into an array in the middle of the path: into each element that is a document (not into nested
-    /// arrays), and into the element at the position that the next name is. An array at the end is passed to `visit` as
-    /// a whole. Exactly one end is outside all arrays.
+    /// The walk descends into an array in the middle of the path: into each element that is a document (not into nested arrays), and into the
+    /// element at the next name, if that is a position. An array at the end is passed to `visit` as a whole. At most one end has no
+    /// [`End::position`].
     #[inline]
     pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
         walk(self.parts(), doc, None, visit)

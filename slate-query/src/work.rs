@@ -1,9 +1,8 @@
 //! Work inside one document, counted against the end of its call.
 //!
-//! A call checks its deadline and its cancel tokens between rows. One document can make more work than all rows together: a
-//! condition of thousands of branches on an array of millions of elements, an array in an array in an array. Everything that loops
-//! over parts of a document, an operand or a filter counts its steps here, and every `STEPS_PER_CHECK` steps the call is asked
-//! whether it must end.
+//! A call checks its deadline and its cancel tokens between rows. One document can make more work than all rows together: a condition of thousands
+//! of branches on an array of millions of elements, an array in an array in an array. Everything that loops over parts of a document, an operand or
+//! a filter counts its steps here. Every `STEPS_PER_CHECK` steps the limits of the call are checked.
 //!
 //! ```text
 //! slate-core    Interrupt::during(work)       the call begins to use its thread
@@ -44,7 +43,7 @@ pub trait Limit: Send + Sync {
     /// The error with which the call ends.
     fn check(&self) -> Result<()>;
 
-    /// Returns the time from which on the check fails, for work that cannot be interrupted and is better not begun.
+    /// Returns the time from which on the check fails; `None` if there is none. Work that cannot be interrupted is not begun if it would end later.
     fn deadline(&self) -> Option<Instant>;
 }
 
@@ -118,7 +117,7 @@ impl Drop for Suspended {
     }
 }
 
-/// Calls `work`, which no limit ends, also if the call is over.
+/// Calls `work` without limits, even if the call is over.
 pub fn undivided<R>(work: impl FnOnce() -> R) -> R {
     let _suspended = Suspended { limits: LIMITS.take(), was_over: IS_OVER.get() };
     if IS_OVER.get() {
@@ -127,7 +126,7 @@ pub fn undivided<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Counts from zero, for a call that may only do a few steps.
+/// Restarts the count of steps until the next check, for a call that may only do a few steps.
 pub fn restart() {
     if !IS_OVER.get() {
         LEFT.set(STEPS_PER_CHECK);
@@ -172,7 +171,7 @@ pub fn take(steps: usize) -> Result<()> {
     if spend(steps) { Ok(()) } else { Err(ended()) }
 }
 
-/// Returns the number of steps for reading this number of bytes of a document: no element is shorter than seven bytes.
+/// Returns the number of steps for reading this number of bytes of a document: one for 16 bytes.
 #[inline]
 pub(crate) fn of_bytes(bytes: usize) -> usize {
     bytes / 16
@@ -199,7 +198,7 @@ pub fn take_copied(bytes: usize) -> Result<()> {
     if spend_copied(bytes) { Ok(()) } else { Err(ended()) }
 }
 
-/// Asks the calls of the thread whether they must end.
+/// Checks the limits of the calls of the thread. Returns false if a call must end.
 #[cold]
 #[inline(never)]
 fn ask() -> bool {
@@ -211,7 +210,7 @@ fn ask() -> bool {
     settle()
 }
 
-/// Returns whether the calls of the thread may go on, and begins to count again.
+/// Checks the limits and restarts the count of steps. Returns whether the calls of the thread may continue.
 fn settle() -> bool {
     let is_over = first_error().is_some();
     IS_OVER.set(is_over);

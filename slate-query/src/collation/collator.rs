@@ -26,7 +26,7 @@ const UNDERTIE: char = '\u{203f}';
 ///
 /// A weight in that table contains the tertiary difference between U+0020 and the other spaces, while the weight up to which
 /// characters are ignored is that of U+0020 without it (`miniVarTop` in ICU's `collationfastlatin.cpp`). The other spaces are
-/// above it, so they count where ICU compares two strings, as MongoDB lets it do.
+/// above it, so they are not ignored where ICU compares two strings directly, as MongoDB does.
 fn with_visible_spaces(text: &str) -> Option<String> {
     let is_visible = |char| matches!(char, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}');
     let is_latin = |char| matches!(char, '\0'..'\u{180}' | '\u{2000}'..'\u{2040}');

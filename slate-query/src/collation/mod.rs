@@ -23,8 +23,8 @@ use crate::{
 /// of values gets sort keys or loses them, because indexes contain sort keys.
 pub const VERSION: &str = "icu4x-3";
 
-/// The version before, in which code had sort keys as if it were a string. Indexes of that version stay readable, except where
-/// only spaces are ignored, because other spaces were: see [`Collation::of_version`].
+/// The previous version, in which code had sort keys like a string. Indexes of that version stay readable, except with a collation that ignores only
+/// spaces: it ignored other spaces than now; see [`Collation::of_version`].
 pub const CODE_AS_STRINGS: &str = "icu4x-2";
 
 /// The options of a collation, as MongoDB names them.
@@ -87,7 +87,7 @@ impl Collation {
         Ok(Self(Arc::new(CollationInner { collator, options: completed, version: VERSION })))
     }
 
-    /// Returns the same collation for an index with sort keys of this version. `None`: its sort keys cannot be made any more.
+    /// Returns the same collation for an index with sort keys of this version. `None` if this build cannot compute them.
     ///
     /// # Errors
     /// As [`Collation::new`].
@@ -169,7 +169,7 @@ impl Collation {
     }
 }
 
-/// Returns the options with the defaults of those that are absent.
+/// Returns the options, with defaults in place of absent ones.
 fn complete(options: &CollationOptions) -> CollationOptions {
     CollationOptions {
         locale: options.locale.clone(),

@@ -9,7 +9,7 @@ pub fn bracket_interval(bracket: Bracket) -> Interval {
     let (low, high) = tag::of(bracket);
     match bracket {
         Bracket::MinKey | Bracket::Undefined | Bracket::Null | Bracket::MaxKey => Interval::point([low]),
-        // A bare tag may be followed by 0xff, so the ends are named by the adjacent bytes, which are not tags.
+        // A bare tag may be followed by 0xff, so the bounds are at the adjacent bytes, which are not tags.
         _ => Interval::new(Place::after([low - 1]), Place::before([high + 1])),
     }
 }

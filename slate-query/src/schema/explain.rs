@@ -6,8 +6,8 @@ use super::{
 };
 use crate::raw::{Doc, FieldName, Kind, Value, Writer};
 
-/// The bytes from which on an explanation shows no more values and names. From twice as many on no violation begins, and one that ends behind
-/// three times as many is not shown.
+/// The size of an explanation in bytes from which on it shows no further values and names. At twice this size no further violation is begun, and a
+/// violation that ends beyond three times this size is left out.
 const MAX_EXPLAINED: usize = 256 << 10;
 
 /// Returns whether this many bytes of a document, a schema or a filter can be shown.

@@ -224,7 +224,7 @@ pub(super) fn is_additional(name: &[u8], names: &[FieldName], patterns: &[Patter
         && patterns.iter().all(|pattern| !pattern.holds(name))
 }
 
-/// Returns the text of a string. As in MongoDB, symbols and code are none.
+/// Returns the text of a string. As in MongoDB, symbols and code do not count as strings.
 fn text(value: Value<'_>) -> Option<&[u8]> {
     if value.kind() == Kind::String { value.text() } else { None }
 }

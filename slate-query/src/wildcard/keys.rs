@@ -8,7 +8,7 @@ use crate::{
     raw::{Doc, Kind, Value},
 };
 
-/// The most fields of a document whose names are compared with each other one by one.
+/// Up to this number of fields, repeated names are found by comparing each name with the earlier ones.
 const FEW_FIELDS: usize = 16;
 
 /// Most entries of a document in an index that combines several keys of other fields with each value of the wildcard. As in MongoDB.
@@ -74,7 +74,7 @@ impl<'a> Emit<'a> for Others<'_, 'a> {
     }
 }
 
-/// Whether a document may have more entries.
+/// Whether a document may have more entries; see [`MAX_COMBINED`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     Left,
@@ -99,8 +99,8 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Adds the entries of the fields of a document. `extent` is how much of the document the index contains. Returns
-    /// whether the document has a field that can be named in a path.
+    /// Adds the entries of the fields of a document. `extent` says which values in the document the index contains. Returns whether the document has
+    /// a field that can be named in a path.
     fn fields(&mut self, doc: Doc<'_>, extent: Extent) -> bool {
         let (mut has_fields, mut seen) = (false, HashSet::new());
         let has_many = doc.elements().nth(FEW_FIELDS).is_some();
@@ -192,7 +192,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Replaces `out` by the bytes of a string value.
+/// Writes into `out` (cleared first) the bytes of a string value.
 pub(super) fn write_text(text: &str, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&i32::try_from(text.len() + 1).unwrap_or(i32::MAX).to_le_bytes());

@@ -16,7 +16,7 @@ pub(super) enum Selection {
     AllBut(Vec<Box<str>>),
 }
 
-/// How much of what is at and below a path an index contains.
+/// Which values at and below a path an index contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     Nothing,

@@ -195,7 +195,7 @@ impl Failure {
         Self { message: format!("{}: {}", path.display(), self.message), ..self }
     }
 
-    /// Prints the message and the hint, in the format that the command line asks for.
+    /// Prints the message and the hint, in the format that the command line requests.
     pub(crate) fn report(&self) -> Exit {
         match ErrorFormat::get() {
             _ if self.exit == Exit::Success => {}

@@ -131,7 +131,7 @@ impl Interrupt {
         }
     }
 
-    /// Forgets the command that has ended, and prepares for the next; not if the program is to end.
+    /// Resets the state for the next command, unless a signal is to end the program.
     pub(crate) fn reset(&self) {
         let mut state = self.state();
         if !state.signal.ends_program() {
@@ -152,7 +152,7 @@ impl Interrupt {
     }
 }
 
-/// The error of a read that a signal ended. Not of the kind `Interrupted`, which readers try again.
+/// The error of a read that a signal ended. Its kind is not `Interrupted`, after which readers try again.
 #[derive(Debug)]
 pub(crate) struct Cancelled;
 

@@ -222,7 +222,7 @@ fn find_outside_quotes(text: &str, mut visit: impl FnMut(char, usize) -> bool) -
     None
 }
 
-/// Returns where the bracket closes with which the text begins.
+/// Returns the position of the bracket that closes the first one.
 fn closing(text: &str) -> Option<usize> {
     find_outside_quotes(text, |character, depth| character == ')' && depth == 1)
 }

@@ -16,7 +16,7 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// How long waiting for another program goes on after the command was cancelled.
+/// How long waiting for another program continues after the command was cancelled.
 const STEP: Duration = Duration::from_millis(100);
 
 /// The database of a command line or of a shell, and where results are written.

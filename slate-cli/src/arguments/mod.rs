@@ -105,7 +105,7 @@ impl Invocation {
 }
 
 impl Arguments {
-    /// Reads the command line. Prints help, or what is wrong.
+    /// Parses the command line. If that fails or help is requested, prints the reason or the help, and returns the exit.
     pub(crate) fn read() -> std::result::Result<Self, Exit> {
         let typed = typed();
         if let Some(hint) = mongosh::hint(&typed.join(" ")) {

@@ -35,7 +35,7 @@ pub(super) struct Made {
     pub(super) name: String,
     /// The name that it may have already: the rename was sent, and no reply was received.
     becomes: Option<String>,
-    /// What identifies the collection whatever its name, if the target tells it.
+    /// The UUID of the collection, which a rename does not change; `None` if the target has none.
     uuid: Option<Bson>,
     /// How many documents the copy has written into it.
     documents: u64,
@@ -43,8 +43,8 @@ pub(super) struct Made {
 
 /// Copies all collections with their indexes, and all views. `made` receives those that the copy has created.
 ///
-/// A collection gets its name only when all are complete. Before that it has one that no other client uses: a copy that fails drops no
-/// collection that another client has created meanwhile.
+/// A collection gets its name only when all are complete. Before that it has a temporary name that no other client uses, so that a
+/// copy that fails drops no collection of another client.
 ///
 /// # Errors
 /// Fails before anything is written if a collection exists in both. Fails if another client creates one of them during the copy, or
@@ -202,7 +202,7 @@ fn copy_documents(from: &CopySource, to: &Endpoint, (name, target): (&str, &str)
     }
 }
 
-/// Drops what a copy that failed, or that a signal interrupted, has created. The failure of the copy is the one to report.
+/// Drops what a failed or interrupted copy has created. Ignores failures, because that of the copy is reported.
 pub(super) fn undo(to: &Endpoint, made: &[Made]) {
     let names = made.iter().rev().flat_map(|made| {
         // Without the UUID the name may be that of another client's collection.

@@ -60,14 +60,14 @@ impl Command {
             "update" => documents("updates").any(upserts),
             "findAndModify" | "findandmodify" => upserts(&self.command),
             "bulkWrite" => documents("ops").any(|op| op.contains_key("insert") || upserts(op)),
-            // A pipeline that needs no collection, into one.
+            // `$documents` reads no collection, and a later stage may write one.
             "aggregate" => documents("pipeline").next().is_some_and(|stage| stage.contains_key("$documents")),
             _ => CREATING.contains(&name),
         }
     }
 }
 
-/// Ends the cursor of a server, of which a reply has the first batch.
+/// Closes the cursor of a server whose first batch is in a reply.
 fn end_cursor(target: &Endpoint, reply: &Document) -> Result<()> {
     let Ok(cursor) = reply.get_document("cursor") else { return Ok(()) };
     let (Ok(id), Ok(full_name)) = (cursor.get_i64("id"), cursor.get_str("ns")) else { return Ok(()) };

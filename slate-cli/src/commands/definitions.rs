@@ -13,7 +13,7 @@ use crate::{
     session::Session,
 };
 
-/// The options of a collection that `import` applies when the documents are stored, which need not fulfil them.
+/// The options of a collection that `import` sets after the documents are stored, because these need not fulfil them.
 const VALIDATION: [&str; 3] = ["validator", "validationLevel", "validationAction"];
 
 /// Returns the kind and the options of each collection, by name.
@@ -30,7 +30,8 @@ pub(super) fn read(target: &Endpoint) -> Result<BTreeMap<String, Metadata>> {
     Ok(listed.filter(|(name, _)| !matches!(target, Endpoint::Server(_)) || !name.starts_with("system.")).collect())
 }
 
-/// Returns the name, if one is given and exists, or the names of all collections. A view has nothing of its own to measure or to check.
+/// Returns the name, if one is given and exists, or the names of all collections. Leaves out views, which have no documents of their
+/// own.
 ///
 /// # Errors
 /// Fails if there is no collection of the name, or if the storage or the server fails.
@@ -62,8 +63,8 @@ pub(crate) fn indexes_of(target: &Endpoint, name: &str, options: &Document) -> R
     }
 }
 
-/// Creates a collection or a view with the options of a definition, as far as they must be known before there are documents.
-/// A collection without such options is left to its first document. `ignored` is called with each option that has no equivalent.
+/// Creates a collection or a view with the options of a definition, as far as they must be known before there are documents. A
+/// collection without such options is created with its first document. `ignored` is called with each option that has no equivalent.
 ///
 /// # Errors
 /// Fails if the storage or the server fails.
@@ -130,7 +131,7 @@ fn add_index(target: &Endpoint, collection: &str, definition: &Document, session
     Ok(())
 }
 
-/// Returns what to say when the database refuses the options of a collection.
+/// Returns the message for options of a collection that the database refuses.
 pub(super) fn refused_options(failure: &Failure) -> String {
     format!("the collection's options are not set: {}", failure.line())
 }

@@ -84,7 +84,7 @@ impl Run for Export {
             return self.write_from(&CopySource::of(endpoint)?, place, session);
         }
         let Endpoint::Embedded(database) = endpoint else { return Err(Failure::usage(transfer::FILES_ONLY)) };
-        // A query may read the documents twice, sort them, or look into another collection: it runs on what is sound of all of them.
+        // A query may read the documents twice, sort them, or read another collection, so it runs on a copy of all that can be read.
         let saved = Salvaged::of(&database, session)?;
         let source = CopySource::of(Endpoint::Embedded(saved.database.clone()))?;
         let exit = self.write_from(&source, place, session)?;
@@ -94,7 +94,7 @@ impl Run for Export {
         let shows_all = self.collection.as_ref().is_none_or(is_view);
         let is_concerned = |of: &str| shows_all || of.is_empty() || self.collection.as_deref() == Some(of);
         let damages = saved.damages.iter().filter(|damage| is_concerned(&damage.collection));
-        // Standard output may have the documents.
+        // Written to standard error, because standard output may contain the documents.
         let left_out = damages.inspect(|damage| message!("left out: {damage}")).count();
         Ok(if left_out == 0 { exit } else { Exit::Incomplete })
     }

@@ -153,7 +153,7 @@ impl Selection {
 }
 
 impl Slice {
-    /// Adds how many documents are passed over and how many are meant.
+    /// Adds the skip and the limit, in fields of these names.
     pub(super) fn add_to(&self, command: &mut Document, skip: &str, limit: &str) {
         if self.skip > 0 {
             command.insert(skip, bounded(self.skip));
@@ -214,7 +214,7 @@ pub(super) fn bounded(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Reads how many documents are meant.
+/// Reads a number of documents.
 fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "expected a whole number, 0 or more".into())
 }

@@ -21,7 +21,7 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    /// Adds what a server says of its collections.
+    /// Adds the sizes of the collections that a server reports.
     fn of_server(&self, target: &Endpoint, grid: &mut Grid) -> Result<()> {
         if self.files {
             return Err(Failure::usage("--files measures the files of a database, and not a server")
@@ -62,7 +62,7 @@ impl Run for Stats {
     }
 }
 
-/// Adds what can be known without writing.
+/// Adds the sizes that can be measured with read access.
 fn known(database: &Database, grid: &mut Grid) -> Result<()> {
     let snapshot = database.snapshot()?;
     for collection in snapshot.list_collections().iter().filter(|collection| collection.view.is_none()) {
@@ -74,7 +74,7 @@ fn known(database: &Database, grid: &mut Grid) -> Result<()> {
     Ok(())
 }
 
-/// Adds everything: stores measure their files as a writer.
+/// Adds all sizes: stores measure their files only with write access.
 fn measured(database: &Database, grid: &mut Grid) -> Result<()> {
     let stats = database.stats()?;
     for (name, collection) in &stats.collections {

@@ -44,7 +44,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// Checks that the change is one.
+    /// Checks that the change has operators or is a pipeline; with `--replace`, that it is a document.
     fn check(&self) -> Result<()> {
         match &self.update {
             UpdateModifications::Operators(_) if self.replace => Ok(()),

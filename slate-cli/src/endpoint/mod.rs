@@ -27,8 +27,8 @@ pub(crate) enum Endpoint {
 pub(crate) enum OnSignal {
     /// The wait ends at once.
     End,
-    /// The reply is awaited for some seconds, because what was written is undone next: an insert that nobody waits for could create a
-    /// collection again that is dropped.
+    /// The reply is awaited for some seconds, because the collection is dropped next: an insert that is still running could create it
+    /// again.
     Finish,
 }
 
@@ -109,7 +109,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the names of the collections and views, sorted. Of a server without its own collections.
+    /// Returns the names of the collections and views, sorted, without a server's own collections.
     ///
     /// # Errors
     /// Fails if the storage or the server fails.
@@ -185,7 +185,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives a collection another name.
+    /// Renames a collection.
     ///
     /// # Errors
     /// Fails with `NamespaceExists` (48) if the name exists; if the storage or the server fails.
@@ -199,7 +199,7 @@ impl Endpoint {
         }
     }
 
-    /// Waits until what was written is on the device. A server answers for its own commits.
+    /// Waits until what was written is on the device. For a server it does nothing: each reply follows the write concern.
     ///
     /// # Errors
     /// Fails if the device fails.

@@ -25,10 +25,11 @@ const DEFAULT_DATABASE: &str = "test";
 /// How long the server is looked for unless the URL says so (`serverSelectionTimeoutMS`).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often a command that waits for the server looks for a signal.
+/// How often a command that waits for the server checks whether a signal has arrived.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
-/// How long a signal leaves a call whose result decides what must be undone. SIGTERM leaves the program five seconds in all.
+/// How long a call may continue after a signal if its result decides what must be undone. After SIGTERM the program has five seconds
+/// in total.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// A database of a server. Its calls block, and a signal interrupts them.
@@ -143,7 +144,7 @@ impl Server {
         self.block(self.database.client().database("admin").run_raw_command(command).into_future())
     }
 
-    /// Gives a collection another name. A signal ends the wait as in [`write_to_end`](Self::write_to_end).
+    /// Renames a collection. A signal ends the wait as in [`write_to_end`](Self::write_to_end).
     ///
     /// # Errors
     /// Fails with `NamespaceExists` (48) if the name exists, and as `write` does.
@@ -165,7 +166,7 @@ impl Server {
     /// Inserts documents, each by itself. A document without `_id` gets an ObjectId.
     ///
     /// # Errors
-    /// Fails if the server fails. What documents were refused for is in the result.
+    /// Fails if the server fails. Refused documents and their errors are in the result.
     pub(crate) fn insert(
         &self,
         collection: &str,
@@ -243,7 +244,7 @@ impl Server {
 
 /// The documents of a cursor of a server.
 pub(crate) struct ServerRows {
-    /// There until the value is dropped.
+    /// `None` only while the value is dropped.
     cursor: Option<Box<Cursor<Document>>>,
     server: Server,
 }

@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 16;
 /// Chunks that are read ahead.
 const AHEAD: usize = 4;
 
-/// How often a read that waits looks whether the command was cancelled.
+/// How often a waiting read checks whether the command was cancelled.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Standard input. Another thread reads it, so that a read that waits ends when the command is cancelled.

@@ -84,7 +84,7 @@ fn is_marked_utf32(head: &[u8]) -> bool {
 pub(super) struct Utf8<R> {
     source: R,
     encoding: Encoding,
-    /// Bytes that are not decoded, because the rest of their character is ahead.
+    /// Bytes that are not decoded, because the rest of their character was not read yet.
     encoded: Vec<u8>,
     decoded: Vec<u8>,
     /// Offset in `decoded` of the first byte that was not returned.

@@ -9,8 +9,8 @@ use flate2::{Compression, write::GzEncoder};
 /// The suffix of the name of the folder in which a file is written.
 const INCOMPLETE: &str = ".incomplete";
 
-/// A file that is written, compressed with gzip if its name ends with `.gz`. It gets its place when it is complete; until then it is in a
-/// folder that only this user can enter.
+/// A file that is written, compressed with gzip if its name ends with `.gz`. It is moved to its path when it is complete; until then it
+/// is in a folder that only this user can enter.
 pub(crate) struct File {
     writer: Writer,
     folder: PathBuf,
@@ -62,7 +62,7 @@ impl File {
     }
 }
 
-/// Creates the folder of an incomplete file, or takes the one that a killed process has left.
+/// Creates the folder of an incomplete file, or reuses the one that a killed process has left.
 fn create_private(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -78,7 +78,7 @@ fn create_private(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the folder of an incomplete file. What is reported is why the file is not complete.
+/// Removes the folder of an incomplete file. Ignores failures, because the reason why the file is incomplete is reported.
 fn remove(folder: &Path, incomplete: &Path) {
     let _ = fs::remove_file(incomplete);
     let _ = fs::remove_dir(folder);

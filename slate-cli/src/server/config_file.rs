@@ -50,7 +50,7 @@ static KEYS: &[(&str, Meaning)] = &[
     ("replication.replSetName", Value("--replSet")),
     ("security.authorization", OneOf(&[("disabled", Some("--noauth")), ("enabled", Some("--auth"))])),
     ("security.javascriptEnabled", Nothing),
-    // The members of a replica set know each other by it, and clients log in.
+    // By it the members of a replica set recognize each other, and it requires clients to log in.
     ("security.keyFile", Implies("--auth")),
     ("storage.dbPath", Value("--dbpath")),
     ("storage.directoryPerDB", Nothing),

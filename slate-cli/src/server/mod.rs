@@ -29,7 +29,7 @@ use crate::{
     session::Session,
 };
 
-/// How often a server looks for a signal.
+/// How often a server checks whether a signal has arrived.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
 /// How long a server that has ended waits for threads whose work cannot be cancelled, such as a backup on RocksDB or a commit on a device
@@ -75,7 +75,7 @@ fn run(
     })
 }
 
-/// Executes `work` on threads of its own, which get this time to end after it.
+/// Executes `work` on a new runtime, whose threads have `patience` to end afterwards.
 fn within_runtime<R>(patience: Duration, work: impl Future<Output = Result<R>>) -> Result<R> {
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(work);

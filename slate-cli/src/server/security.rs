@@ -28,10 +28,10 @@ impl TlsFiles<'_> {
     }
 }
 
-/// Refuses to answer with numbers where other machines ask for them.
+/// Refuses to serve metrics at an address that other machines can reach.
 ///
 /// # Errors
-/// Fails if the address is not of this machine alone.
+/// Fails for such an address, unless `allows_everyone` is set.
 pub(super) fn check_metrics(ip: IpAddr, allows_everyone: bool) -> Result<()> {
     if ip.to_canonical().is_loopback() || allows_everyone {
         return Ok(());
@@ -40,10 +40,10 @@ pub(super) fn check_metrics(ip: IpAddr, allows_everyone: bool) -> Result<()> {
     Err(failure.hint("use 127.0.0.1, or say --allow-without-authentication if everyone may see the numbers"))
 }
 
-/// Refuses to listen where other machines connect, unless clients must log in.
+/// Refuses to listen at an address that other machines can reach, unless clients must log in.
 ///
 /// # Errors
-/// Fails if the address is not of this machine alone.
+/// Fails for such an address, unless `allows_everyone` is set.
 pub(super) fn check_address(ip: IpAddr, has_authentication: bool, allows_everyone: bool) -> Result<()> {
     if ip.to_canonical().is_loopback() || has_authentication || allows_everyone {
         return Ok(());

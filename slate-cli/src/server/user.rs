@@ -123,7 +123,7 @@ impl User {
     }
 }
 
-/// Does something with the users of a database.
+/// Executes `work` on the users of a database.
 fn change<T>(database: Database, work: impl AsyncFnOnce(Accounts) -> Result<T, AccountError>) -> Result<T> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(work(Accounts::new(database))).map_err(|error| Failure::new(error.to_string()))

@@ -41,7 +41,7 @@ impl Column {
         Ok(Self { path: name.trim().to_owned(), kind: Kind::Auto, seen: Some(Seen::Neither) })
     }
 
-    /// Takes note of a value. Returns what to report when numbers become strings in some lines.
+    /// Records the kind of a value. Returns a message, once, if some numbers of the column become strings.
     fn note(&mut self, text: &str, value: &Bson) -> Option<String> {
         let seen = self.seen.as_mut()?;
         let example = match (value, &*seen) {
@@ -219,7 +219,7 @@ impl Fields {
         }
     }
 
-    /// Makes a document of the values, which it takes; `None` if all are missing.
+    /// Moves the values into a document; `None` if all are missing.
     fn document(&self, values: &mut [Option<Bson>]) -> Result<Option<RawDocumentBuf>, String> {
         let mut document = None;
         for (name, content) in &self.list {

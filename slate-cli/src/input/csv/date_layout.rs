@@ -5,7 +5,7 @@ use jiff::{civil::DateTime, fmt::strtime::BrokenDownTime};
 
 use crate::json;
 
-/// The parts of a layout and the directives for them. Of two parts that fit, the first is taken.
+/// The parts of a layout and the directives for them. If two parts fit, the first is used.
 type Parts = &'static [(&'static str, &'static str)];
 
 /// The reference date of Go's package `time` in its parts.

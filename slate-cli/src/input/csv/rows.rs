@@ -129,8 +129,8 @@ impl Rows {
         Some(delimiter)
     }
 
-    /// Reads the next row that is not an empty line. Keeps its first `most` cells. After a fault, reading continues with
-    /// the line after the first line of the row.
+    /// Reads the next row that is not an empty line. Stores its first `most` cells. After a fault, reading continues with the line
+    /// after the first line of the row.
     ///
     /// # Errors
     /// Fails if the source fails, after all rows before the failure.

@@ -45,28 +45,28 @@ impl<'n> Nodes<'n> {
     }
 }
 
-/// A named branch whose field was not found yet.
+/// A named branch, and whether its field was found in the document.
 pub(super) struct Pending<'n> {
     pub(super) name: Cow<'n, str>,
     pub(super) nodes: Nodes<'n>,
     pub(super) met: Met,
 }
 
-/// Whether the field of a branch was found in the document. If not, it may have to be created.
+/// Whether the field of a branch was found in the document. If not, operators may create it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
     Yes,
     No,
 }
 
-/// What several branches that apply to one value do with it.
+/// The branches that apply to one value, by the kind that all of them have.
 pub(super) enum Branches<'s, 'n> {
     Leaf(&'n Leaf),
     Named(Vec<&'n Named>),
     Each(&'s [&'n UpdateNode]),
 }
 
-/// Determines what these branches do with their value.
+/// Returns the branches by their kind. The branch of an operator must be the only one.
 ///
 /// # Errors
 /// `ConflictingUpdateOperators` (40) if they cannot be combined.
@@ -286,7 +286,8 @@ impl UpdateScope<'_> {
         Ok(outcome)
     }
 
-    /// Returns the named children of several branches in order, with `$` resolved.
+    /// Returns the named children of several branches in the order of their names. `$` has the position at which the filter matched; `BadValue` (2)
+    /// if there is none.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         work::take(named.iter().map(|named| named.children.len()).sum())?;
         let mut pending = Vec::<Pending<'n>>::new();

@@ -1,5 +1,4 @@
-/// What an update depends on besides the document: the position that the filter matched, the time, and whether it
-/// inserts.
+/// The data besides the document that an update depends on: the position that the filter matched, the time, and whether it inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     /// The array position that the positional operator `$` represents.
@@ -10,12 +9,11 @@ pub struct Context {
     pub timestamp: u64,
     /// The purpose of the write.
     pub phase: Phase,
-    /// What a replacement stores in place of empty timestamps.
+    /// The value that a replacement stores in place of empty timestamps.
     pub empty_timestamps: EmptyTimestamps,
 }
 
-/// What is stored in place of `Timestamp(0, 0)` at the top level of a document that is inserted or that replaces another, except
-/// in `_id`.
+/// The value that is stored in place of `Timestamp(0, 0)` at the top level of a document that is inserted or that replaces another, except in `_id`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyTimestamps {
     /// The current time.

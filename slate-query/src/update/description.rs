@@ -1,4 +1,4 @@
-//! What an update changed, computed from the document before and the document after: MongoDB's `updateDescription`.
+//! The changes of an update, computed from the document before and the document after: MongoDB's `updateDescription`.
 //!
 //! The two documents are compared field by field in their order, as MongoDB does. Fields of the old document are skipped up to the next name of the
 //! new one. If the old one ends first, the remaining fields of the new one count as set. Skipped fields that are not set count as removed. So
@@ -31,7 +31,7 @@ struct Description<'d> {
     updated: Vec<u8>,
     removed: Vec<u8>,
     truncated: Vec<u8>,
-    /// The elements of `disambiguatedPaths`, of each part.
+    /// The elements of `disambiguatedPaths`, for each [`Part`].
     ambiguous: [Vec<u8>; 3],
     counts: Counts,
     /// The value of `counts.size` above which an enclosing value is set as a whole, so that the comparison of its parts can end.
@@ -152,7 +152,7 @@ impl<'d> Description<'d> {
         }
     }
 
-    /// Describes a value that differs, at this step from the path.
+    /// Describes a changed value at `step` below the path; `None` as in [`describe`].
     fn value(&mut self, step: Step<'d>, old: Value<'d>, new: Value<'d>) -> Option<()> {
         let (old_parts, new_parts) = match (old.as_document(), new.as_document(), old.as_array(), new.as_array()) {
             (Some(old), Some(new), ..) | (.., Some(old), Some(new)) => (old, new),
@@ -251,7 +251,7 @@ impl<'d> Description<'d> {
         self.ambiguous.iter().any(|paths| !paths.is_empty())
     }
 
-    /// Adds the steps of a joined path: those of the path, and the last one.
+    /// Adds the joined path to `disambiguatedPaths`, with its steps: those of the path, and `last`.
     fn disambiguate(&mut self, part: Part, joined: &[u8], last: Option<Step<'_>>) {
         let (mut steps, mut number) = (Writer::new(), Vec::new());
         for (at, step) in self.path.iter().chain(&last).enumerate() {

@@ -25,7 +25,7 @@ impl Replacement {
     }
 }
 
-/// Where the new document comes from.
+/// The origin of the new document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewDocument {
     /// The update itself: at the top level, the context decides on empty timestamps, and names do not begin with `$`.

@@ -1,4 +1,4 @@
-//! What operators get from the update that applies them, and what they return.
+//! The data that operators may read, and their outcome.
 
 use std::{cell::OnceCell, collections::HashMap};
 
@@ -16,7 +16,7 @@ pub(super) enum UpdateOutcome {
     Removed,
 }
 
-/// What operators may read besides the value that they change.
+/// The data that operators may read besides the value that they change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UpdateScope<'a> {
     pub(super) filters: &'a ArrayFilters,
@@ -32,7 +32,7 @@ pub(super) struct UpdateScope<'a> {
 pub(super) struct RootFields<'a>(OnceCell<HashMap<&'a [u8], Value<'a>>>);
 
 impl<'a> UpdateScope<'a> {
-    /// Returns the value of a field of the document before the update.
+    /// Returns the value of a field of the document before the update; `None` if it is missing.
     pub(super) fn root_field(&self, name: &str) -> Option<Value<'a>> {
         if self.root.has_table() {
             return self.root.get(name);

@@ -57,7 +57,7 @@ pub(super) fn is_dynamic(name: &str) -> bool {
     name == "$" || identifier(name).is_some()
 }
 
-/// Returns the text between the brackets of `$[…]`.
+/// Returns the text between the brackets of `$[…]`; `None` for another name.
 fn identifier(name: &str) -> Option<&str> {
     name.strip_prefix("$[")?.strip_suffix(']')
 }

@@ -76,7 +76,7 @@ pub fn check_id(id: Value<'_>) -> Result<()> {
     }
 }
 
-/// Returns the first name that begins with `$` in a document or within it, without those of DBRefs.
+/// Returns the first name that begins with `$` in a document or within it, without those of DBRefs; `None` if there is none.
 fn dollar_name(document: Doc<'_>) -> Option<Box<str>> {
     let mut elements = document.elements();
     let mut next_is = |name: &[u8], kinds: &[Kind]| {

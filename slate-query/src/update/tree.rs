@@ -108,7 +108,7 @@ impl UpdateNode {
         self.put(steps.into_iter(), leaf).ok_or_else(|| conflict(path.as_str()))
     }
 
-    /// Returns `None` on a conflict.
+    /// Adds the leaf; `None` on a conflict.
     fn put(&mut self, mut steps: vec::IntoIter<PathStep>, leaf: Leaf) -> Option<()> {
         let step = steps.next()?;
         let child = match (self, step) {

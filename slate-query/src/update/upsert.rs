@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl Update {
-    /// Returns the document to insert if `filter` matches nothing: the filter's equalities, changed by the update, with
-    /// `_id` first. Without an `_id` in either, the database adds one. A replacement takes only `_id` from the filter.
+    /// Returns the document to insert if `filter` matches nothing: the filter's equalities, changed by the update, with `_id` first. Without an
+    /// `_id` in either, the database adds one. A replacement copies only `_id` from the filter.
     ///
     /// # Errors
     /// MongoDB's codes: those of [`Update::apply`] and of [`Filter::equalities`], and those of an invalid `_id`.

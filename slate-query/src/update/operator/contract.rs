@@ -1,4 +1,4 @@
-//! What every update operator implements.
+//! The contract of update operators.
 
 use std::fmt;
 

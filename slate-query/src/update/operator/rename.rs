@@ -77,7 +77,7 @@ impl Destination {
     }
 }
 
-/// The document that has the next name of a path.
+/// The parent of the next name on a path: the whole document, or the document in a field, if there is one.
 enum Parent<'a> {
     Root,
     Field(Option<Doc<'a>>),
@@ -94,7 +94,7 @@ struct RenamedValue<'a> {
     within: Within,
 }
 
-/// Returns the value at a path that may contain array positions.
+/// Returns the value at a path that may contain array positions; `None` if it is missing.
 fn find<'a>(path: &Path, scope: &UpdateScope<'a>) -> Result<Option<RenamedValue<'a>>> {
     let Some((first, rest)) = path.parts().split_first() else { return Ok(None) };
     let Some(mut value) = scope.root_field(first.name()) else { return Ok(None) };

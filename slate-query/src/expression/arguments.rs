@@ -16,11 +16,11 @@ pub(super) struct Function {
     pub(super) constant_array: Option<(usize, i32)>,
 }
 
-/// How a function gets its operands.
+/// How the operands of a function are prepared, and which constant ones are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operands {
     AsWritten,
-    /// The function compares its operands and returns none of them: with a collation it is called with replaced strings.
+    /// The function compares its operands and returns none of them. With a collation, their strings are replaced by sort keys first.
     Compared,
     /// Constants before the first operand that is not constant are combined: the order of the operands is significant for the
     /// type of the result and for rounding.

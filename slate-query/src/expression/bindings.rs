@@ -17,7 +17,7 @@ pub struct Bindings {
     /// Whether a variable has another value for each document, so that a stage is only parsed for its errors.
     has_unknown: bool,
     now: i64,
-    /// How many pipelines of other collections enclose this pipeline.
+    /// The number of pipelines of other collections that enclose this pipeline.
     depth: usize,
 }
 

@@ -31,7 +31,7 @@ impl Relation {
         })
     }
 
-    /// Returns the relation of the second operand to the first.
+    /// Returns the relation of the second operand to the first; `None` for [`In`](Self::In).
     fn reversed(self) -> Option<Self> {
         Some(match self {
             Self::Equal => Self::Equal,

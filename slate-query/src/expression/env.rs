@@ -80,7 +80,7 @@ impl Variables {
         self.collation.as_ref()
     }
 
-    /// Returns the distance of the variable from the innermost.
+    /// Returns the distance of the variable from the innermost, which has 0; `None` for an unknown name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let up = self.names.iter().rev().position(|other| *other.name == *name);
         // An unknown name was compared with all names.
@@ -88,7 +88,7 @@ impl Variables {
         up
     }
 
-    /// Returns the known value of the variable at this distance from the innermost.
+    /// Returns the value of the variable at this distance from the innermost, if expressions are parsed for one value only.
     pub(super) fn value(&self, up: usize) -> Option<&OwnedValue> {
         self.names.iter().rev().nth(up)?.value.as_deref()
     }

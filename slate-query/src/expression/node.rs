@@ -110,7 +110,7 @@ impl Expression {
         }
     }
 
-    /// Returns the fields of a document that is computed field by field.
+    /// Returns the fields of a document that is computed field by field; `None` for other expressions.
     pub(crate) fn as_fields(&self) -> Option<impl Iterator<Item = (&[u8], &Self)>> {
         match &self.0 {
             ExpressionNode::Document(fields) => Some(fields.iter().map(|(name, field)| (&**name, field))),

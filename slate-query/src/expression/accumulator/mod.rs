@@ -23,7 +23,7 @@ pub(super) use spec::{NUMBER_CODES, number};
 use super::Evaluated;
 use crate::{Code, Error, Result, collation::Collation, held, raw::Value, work};
 
-/// What an accumulator has gathered.
+/// The state of an accumulator.
 pub(super) trait AccumulatorState: std::fmt::Debug + Send {
     /// Adds the value of the operand for the next document; `None`: the value is missing. `key` orders the document, if
     /// the accumulator has a sort.
@@ -138,7 +138,7 @@ impl Stored {
         })
     }
 
-    /// Returns a copy of a state that can be [merged](Self::merged).
+    /// Returns a copy of a state that can be [merged](Self::merged); `None` for other states.
     fn copied(&self) -> Option<Self> {
         Some(match self {
             Self::Average(state) => Self::Average(state.clone()),
@@ -254,7 +254,7 @@ fn find(name: &str) -> Option<Option<(AccumulatorForm, Start)>> {
     ACCUMULATORS.get(place).map(|(_, line)| *line)
 }
 
-/// Starts the accumulator of this name, which has one operand, for use as an expression.
+/// Starts the accumulator of this name, which has one operand, for use as an expression. `None` for an unknown name.
 pub(super) fn start(name: &str, n: usize, collation: Option<&Collation>) -> Option<impl AccumulatorState> {
     let (_, start) = find(name)??;
     let mut state = start(n);

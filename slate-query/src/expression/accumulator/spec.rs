@@ -56,7 +56,7 @@ struct Spec {
 
 impl Spec {
     fn start(&self, n: usize) -> Stored {
-        // The table's functions take `n` alone, and percentiles have more parameters.
+        // The table's functions have no parameter but `n`, and percentiles need others.
         let mut state = match &self.ranks {
             Some(ranks) => Stored::other(Percentile::new(ranks.clone())),
             None => (self.start)(n),
@@ -73,7 +73,7 @@ impl Spec {
         Ok(state)
     }
 
-    /// Returns the number of values of a group. The expression reads the fields of the group's `id`.
+    /// Returns the number of values of a group; `None` for an accumulator without `n`. The expression reads the fields of the group's `id`.
     fn number(&self, id: Value<'_>, env: &Env<'_>, codes: NumberCodes) -> Result<Option<usize>> {
         let Some(n) = &self.n else { return Ok(None) };
         let env = env.with_document(id.as_document().unwrap_or(Doc::EMPTY));
@@ -185,8 +185,8 @@ impl AccumulatorSpec {
         })))
     }
 
-    /// Adds a document to a group, as often as `times`. The number of values, if the accumulator has one, is computed for the first
-    /// document, from the fields of the group's `id`.
+    /// Adds a document to a group `times` times. The number of values, if the accumulator has one, is computed for the first document, from the
+    /// fields of the group's `id`.
     ///
     /// # Errors
     /// MongoDB's code where a value has the wrong type.
@@ -299,8 +299,8 @@ impl AccumulatorSpec {
         takes_all.contains(&&*self.0.name) && self.0.operand.is_infallible()
     }
 
-    /// Returns the field and direction of a `$min` or `$max` of a field: the result is the first value of the field in
-    /// that direction that is not null.
+    /// Returns the field and direction of a `$min` or `$max` of a field: the result is the first value of the field in that direction that is not
+    /// null. `None` for other accumulators.
     pub(crate) fn end(&self) -> Option<(&FieldName, Direction)> {
         let direction = match &*self.0.name {
             "$min" => Direction::Ascending,
@@ -320,7 +320,7 @@ impl AccumulatorSpec {
     }
 }
 
-/// What an accumulator has gathered from the documents of one group. It begins without documents.
+/// The state of an accumulator for the documents of one group. It begins without documents.
 #[derive(Debug, Default)]
 pub struct Gathered(Option<Stored>);
 
@@ -341,7 +341,7 @@ impl Gathered {
         })
     }
 
-    /// Returns whether the accumulator is a `$min` or `$max` that has met a value.
+    /// Returns whether the accumulator is a `$min` or `$max` that has a value.
     pub(crate) fn has_value(&self) -> bool {
         matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())
     }

@@ -19,7 +19,7 @@ impl Total {
         total
     }
 
-    /// Adds a number as often as `times`.
+    /// Adds a number `times` times.
     #[inline]
     pub(super) fn add_number(&mut self, number: Number, times: u64) {
         self.0.add_times(number, times);

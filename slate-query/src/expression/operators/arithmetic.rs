@@ -58,7 +58,7 @@ fn narrowed(number: Number, arguments: &Arguments<'_, '_>) -> Number {
     }
 }
 
-/// Returns a date moved by a number of milliseconds, rounded.
+/// Returns a date moved by a number of milliseconds, rounded; `None` if it is out of range.
 fn moved(day: i64, by: Number, combine: fn(i64, i64) -> Option<i64>) -> Option<i64> {
     let by = match by {
         Number::Double(double) => Number::Double(double.round()),

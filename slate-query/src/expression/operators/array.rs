@@ -28,7 +28,7 @@ pub(super) fn list(array: Doc<'_>) -> Result<(Vec<Value<'_>>, Held)> {
 /// Bytes that a field takes in a growing [`NamedList`]: name and value, twice, and its entry in a table.
 pub(super) const NAMED: usize = 128;
 
-/// Returns a whole number in the range of int32.
+/// Returns a number as an int32; `None` if it is not whole or out of range.
 fn whole(number: Number) -> Option<i32> {
     number.to_i64().and_then(|whole| i32::try_from(whole).ok())
 }
@@ -167,7 +167,7 @@ pub(super) fn slice<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     ArrayWriter::of(array.values().skip(start).take(count))
 }
 
-/// The most elements of a `$range`, as in MongoDB: 64 MiB of them.
+/// Maximum number of elements of a `$range`, as in MongoDB: 64 MiB at 32 bytes each.
 const LONGEST_RANGE: i64 = (64 << 20) / 32;
 
 pub(super) fn range_of<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

@@ -170,7 +170,7 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
     }
     // Branches whose condition is constant and false are left out.
     cases.retain(|(condition, _)| condition.truth() != Some(false));
-    // The first branch whose condition is constant and true takes the place of the default and of all branches after it.
+    // The first branch whose condition is constant and true replaces the default and all branches after it.
     if let Some(place) = cases.iter().position(|(condition, _)| condition.truth() == Some(true)) {
         otherwise = cases.drain(place..).next().map(|(_, value)| value);
     }

@@ -277,7 +277,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     OPERATORS.iter().filter(|(_, entry)| !matches!(entry, Entry::Unsupported)).map(|(name, _)| *name)
 }
 
-/// Returns the line of this name.
+/// Returns the line of this name; `None` if MongoDB has no such operator.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     let place = OPERATORS.binary_search_by(|(operator, _)| (*operator).cmp(name)).ok()?;
     OPERATORS.get(place).map(|(_, entry)| entry)

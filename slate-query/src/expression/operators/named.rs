@@ -37,7 +37,7 @@ impl Parts {
         Ok(Self { parts })
     }
 
-    /// Returns the part at that position.
+    /// Removes and returns the part at that position; `None` if it is absent.
     pub(super) fn take(&mut self, place: usize) -> Option<Expression> {
         self.parts.get_mut(place).and_then(Option::take)
     }

@@ -1,5 +1,5 @@
-//! The ranges of `$bucket`: the lower boundary of the range that a value is in. It means the same as a `$switch` with a branch for each range,
-//! but evaluates the value once, and takes no more memory than its boundaries.
+//! The ranges of `$bucket`: the lower boundary of the range that a value is in. It means the same as a `$switch` with a branch for each range, but
+//! evaluates the value once, and needs no more memory than its boundaries.
 
 use std::{cmp::Ordering, sync::Arc};
 

@@ -44,7 +44,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         _ => {}
     }
     let is_iso = is_given(3);
-    // An absent part gets its default value; a part whose value is missing makes the result null.
+    // An absent part has its default value; a part whose value is missing makes the result null.
     let absent = |place: usize| if is_given(place) { None } else { default(place) };
     let parts = given.iter().enumerate().map(|(place, part)| match (part, absent(place)) {
         (Some(part), _) => part.clone(),

@@ -29,7 +29,7 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// Returns the milliseconds of a value that has a time: a date, a timestamp or an ObjectId.
+/// Returns the milliseconds of a value that has a time: a date, a timestamp or an ObjectId. `None` for other types.
 pub(super) fn millis(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         Kind::DateTime => value.as_millis(),
@@ -101,7 +101,7 @@ fn zone_part(parts: &mut Parts, place: usize) -> Expression {
     parts.or(place, &Evaluated::string("UTC"))
 }
 
-/// Parses `UTC`, or an offset: `+03`, `-0330`, `+03:30`.
+/// Parses `UTC`, or an offset: `+03`, `-0330`, `+03:30`. `None` for another text.
 fn fixed(text: &str) -> Option<Zone> {
     if text == "UTC" {
         return Some(Zone::UTC);

@@ -55,8 +55,8 @@ impl Zone {
         millis.checked_add(self.offset(millis)).ok_or_else(out_of_range)
     }
 
-    /// Converts a local time to UTC. If a local time occurs twice, takes the earlier occurrence. If the clock skips the local time,
-    /// takes the time after the gap.
+    /// Converts a local time to UTC. If a local time occurs twice, returns the earlier one. If the clock skips the local time, returns the time
+    /// after the gap.
     pub(super) fn millis(&self, local: i64) -> Result<i64> {
         match self {
             Self::Fixed(offset) => local.checked_sub(*offset).ok_or_else(out_of_range),

@@ -69,7 +69,7 @@ fn write_condition(filter: Element<'_>, collation: &Collation, out: &mut Writer)
     Ok(())
 }
 
-/// Returns the operators of a condition on a field.
+/// Returns the operators of a condition on a field; `None` for a literal.
 fn operators(condition: Value<'_>) -> Option<Doc<'_>> {
     let document = condition.as_document()?;
     document.elements().next().filter(|first| first.name.starts_with(b"$")).map(|_| document)

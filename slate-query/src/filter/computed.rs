@@ -90,7 +90,7 @@ impl Computed {
         }
     }
 
-    /// Returns the operands of an `$or`.
+    /// Returns the operands of an `$or`; `None` for other expressions.
     pub(super) fn branches(&self) -> Option<&[Node]> {
         if let ComputedForm::Any(nodes) = &self.form { Some(nodes) } else { None }
     }

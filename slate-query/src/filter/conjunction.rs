@@ -76,7 +76,7 @@ impl Places {
 impl Iterator for Places {
     type Item = usize;
 
-    /// Removes the smallest place.
+    /// Removes and returns the smallest place.
     #[inline]
     fn next(&mut self) -> Option<usize> {
         let place = self.0.trailing_zeros() as usize;

@@ -50,7 +50,7 @@ struct Found<'n> {
 }
 
 impl<'n> Found<'n> {
-    /// Returns the first equality whose path begins with this one, or is the beginning of it.
+    /// Returns the first equality whose path begins with this one, or is the beginning of it, if there is one.
     fn conflict(&self, path: &str) -> Option<&(Path, OwnedValue)> {
         let shorter = prefixes(path).filter_map(|prefix| self.paths.get(prefix));
         let place = shorter.chain(self.paths.get(path)).chain(self.prefixes.get(path)).min()?;
@@ -72,7 +72,7 @@ fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').filter_map(|(dot, _)| path.get(..dot))
 }
 
-/// Returns the value that a conjunct requires at this path, without a collation.
+/// Returns the value that a conjunct requires at this path, without a collation; `None` if no conjunct does.
 pub(super) fn value_at<'n>(node: &'n Node, path: &str) -> Option<Value<'n>> {
     node.conjuncts().iter().find_map(|conjunct| {
         // With a collation, several strings can be equal to the operand.

@@ -105,7 +105,7 @@ impl Node {
         }
     }
 
-    /// Returns the branches of an `$or`, or of a `$expr` whose expression is an `$or`.
+    /// Returns the branches of an `$or`, or of a `$expr` whose expression is an `$or`; `None` for other nodes.
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),

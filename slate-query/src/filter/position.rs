@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{order, path::Path, raw::Doc, work};
 
-/// Returns the array position that `$` represents in a matching document.
+/// Returns the array position that `$` represents in a matching document; `None` if no condition records one.
 ///
 /// In MongoDB's matcher, each condition that holds for an array element overwrites the position that the previous
 /// condition recorded, in the order of [`Rank`]. Negations and disjunctions record nothing. A disjunction of equalities

@@ -95,7 +95,7 @@ impl Node {
         (field.path == *from && is_exact()).then(|| Self { tree: Tree::Field(field.on(to.clone())) })
     }
 
-    /// Returns the path of all terms, where it is known without computing them.
+    /// Returns the common path of all terms, if it is known without computing them.
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {
             Tree::Field(field) if field.operator.element_conditions().is_none() => Some(&field.path),
@@ -112,8 +112,8 @@ impl Node {
 
 impl Term {
     fn new(path: &Path, intervals: IntervalSet, exact: Exactness) -> Self {
-        // On a path that contains a position, an index may contain keys that the filter does not evaluate: the index
-        // expands an array found by position, the filter takes it as a whole.
+        // On a path that contains a position, an index may contain keys that the filter does not evaluate: the index expands an array found by
+        // position, the filter evaluates it as a whole.
         let exact = if path.has_position() { exact.min(Exactness::WhereNotMultikey) } else { exact };
         Self { path: path.clone(), intervals, exact, validity: Validity::Always }
     }

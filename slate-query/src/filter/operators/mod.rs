@@ -132,7 +132,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     OPERATORS.iter().filter(move |(_, position)| is_supported(position)).map(|(name, _)| *name)
 }
 
-/// Returns the operator of that name on a path.
+/// Returns the parser of the operator of that name on a path; `None` if MongoDB has none.
 pub(super) fn on_field(name: &str) -> Option<ParseClause> {
     match find(name)? {
         OperatorPosition::Field(parse) => Some(parse),
@@ -141,7 +141,7 @@ pub(super) fn on_field(name: &str) -> Option<ParseClause> {
     }
 }
 
-/// Returns the operator of that name in place of a path.
+/// Returns the parser of the operator of that name in place of a path; `None` if MongoDB has none.
 pub(super) fn on_document(name: &str) -> Option<ParseClause> {
     match find(name)? {
         OperatorPosition::Document(parse) => Some(parse),

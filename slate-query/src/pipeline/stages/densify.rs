@@ -48,7 +48,7 @@ const MOST_ADDED: u64 = 500_000;
 /// The most bytes that the partitions of a stage occupy, as in MongoDB.
 const MOST_BYTES: usize = 100 << 20;
 
-/// Parses the stage: the `$sort` of its input, and the stage.
+/// Parses the stage. Returns the `$sort` of its input, then the stage.
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
     let options =
@@ -96,7 +96,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
     Ok(vec![Stage::Sort(sort), Stage::Densify(densify)])
 }
 
-/// Reads a document with these fields. Null stands for a missing field, except in `bounds`.
+/// Reads the values of these fields; `None` for a missing or null one, but null for a null `bounds`. Fails for other fields.
 fn fields<'a, const N: usize>(of: &str, document: Doc<'a>, names: [&str; N]) -> Result<[Option<Value<'a>>; N]> {
     let mut values = [None; N];
     for element in document.elements() {
@@ -251,7 +251,7 @@ impl Densify {
 
 crate::pipeline::shown_argument!(Densify);
 
-/// Returns the value at a path that leads through documents only.
+/// Returns the value at a path that leads through documents only; `None` if it is missing.
 fn at<'d>(document: Doc<'d>, path: &Path) -> Option<Value<'d>> {
     let (last, parents) = path.parts().split_last()?;
     let within = parents.iter().try_fold(document, |within, part| within.get(part.name())?.as_document())?;
@@ -291,8 +291,7 @@ enum Gap {
 }
 
 impl DenseRows {
-    /// Begins with a document of the input: documents are [added](Self::add) until there is no gap before it, then it
-    /// [passes](Self::pass).
+    /// Begins the gap before the next document of the input. The caller calls [`add`](Self::add) until it returns false, then [`pass`](Self::pass).
     ///
     /// # Errors
     /// MongoDB's codes for a value that is not a number or a date, and for too many partitions.
@@ -359,8 +358,7 @@ impl DenseRows {
         Ok(true)
     }
 
-    /// Passes the document that [`begin`](Self::begin) began with. If the document has the next value to add, no document with this value
-    /// is added.
+    /// Moves past the document of [`begin`](Self::begin). If the document has the next value to add, no document with this value is added.
     ///
     /// # Errors
     /// The errors of a date that cannot be represented.

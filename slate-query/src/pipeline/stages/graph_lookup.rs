@@ -115,7 +115,7 @@ impl GraphLookup {
         &self.from
     }
 
-    /// Returns the most steps after the first: `maxDepth`.
+    /// Returns the maximum number of steps after the first: `maxDepth`, or `u64::MAX`.
     pub fn max_depth(&self) -> u64 {
         self.max_depth.unwrap_or(u64::MAX)
     }

@@ -221,7 +221,7 @@ impl Group {
     /// Returns whether the groups of the stage `before` may arrive in any order. They may if this stage reads only
     /// fields in which `before` has counted documents: those are whole numbers.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
-        /// Each field is compared with all of them.
+        /// Maximum number of fields in `before`, because each field is compared with all of them.
         const MOST_FIELDS: usize = 64;
         if before.fields.len() > MOST_FIELDS {
             return false;
@@ -253,8 +253,7 @@ impl Group {
         Some((Path::parse(field.as_str()).ok()?, direction))
     }
 
-    /// Returns whether a document with a value of the field of [`end`](Self::end) was met: further documents cannot
-    /// change the result.
+    /// Returns whether a document had a value in the field of [`end`](Self::end): further documents cannot change the result.
     pub fn has_end(&self, states: &mut GroupStates) -> bool {
         self.gathered(states, 0).iter().any(Gathered::has_value)
     }
@@ -283,7 +282,7 @@ impl Group {
         number
     }
 
-    /// Adds a document to its group, as often as `times`.
+    /// Adds a document to its group `times` times.
     ///
     /// # Errors
     /// The errors of the expressions and accumulators.

@@ -17,7 +17,7 @@ pub struct Redact {
     argument: OwnedValue,
 }
 
-/// What the expression decides about a document.
+/// The decision of the expression about a document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Decision {
     Keep,

@@ -82,7 +82,7 @@ impl Unwind {
         !is_numbered && !is_within(path, self.path.as_str()) && !is_within(&self.path, path.as_str())
     }
 
-    /// Adds the field of the array.
+    /// Adds the top-level field of the array to `needs`.
     pub(in crate::pipeline) fn add_needs(&self, needs: &mut Needs) {
         needs.add_path(&self.path);
     }
@@ -132,7 +132,7 @@ pub struct UnwoundRows {
     array: Vec<u8>,
     next: usize,
     position: i64,
-    /// How the rows of the array are made.
+    /// The parts of the document from which each row is built.
     template: Template,
     row: Vec<u8>,
     scratch: Vec<u8>,
@@ -239,7 +239,7 @@ impl UnwoundRows {
     }
 }
 
-/// Returns the first of an array's remaining elements, and its size in bytes.
+/// Returns the first of an array's remaining elements, and its size in bytes; `None` after the last.
 fn first(rest: &[u8]) -> Option<(Value<'_>, usize)> {
     let (&kind, named) = rest.split_first()?;
     let name = named.iter().position(|&byte| byte == 0)?;

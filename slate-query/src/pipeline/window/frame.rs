@@ -19,8 +19,8 @@ pub(super) enum Frame {
     All,
     /// From this many documents before or after the current one to this many.
     Documents(Limit<i64>, Limit<i64>),
-    /// The documents whose sort value is between the current one plus the first limit and the current one plus the
-    /// second. With a unit, the limits are multiples of it.
+    /// The documents whose sort value is between that of the current one plus the first limit and plus the second. With a unit, the limits are
+    /// multiples of it.
     Range(Limit<Number>, Limit<Number>, Option<DateUnit>),
 }
 
@@ -144,7 +144,7 @@ impl Frame {
     }
 }
 
-/// Returns a whole number of 32 bits, of any type.
+/// Returns a number as an integer; `None` if it is not whole or beyond int32.
 fn whole(number: Number) -> Option<i64> {
     number.to_i64().filter(|number| i32::try_from(*number).is_ok())
 }

@@ -232,7 +232,7 @@ impl Windows {
         self.sort.as_ref()
     }
 
-    /// Returns the path of the first sort field.
+    /// Returns the path of the first sort field; `None` without a sort.
     pub(super) fn sort_field(&self) -> Option<&Path> {
         self.sort.as_ref()?.fields().first().map(|(path, _)| path)
     }

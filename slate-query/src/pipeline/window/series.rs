@@ -97,7 +97,7 @@ impl Fill {
         !is_between || self.after > row || has_value(column.len() - 1)
     }
 
-    /// Returns the first row that the values of later rows still need; earlier ones can be released.
+    /// Returns the first row that the values of later rows still need; earlier ones can be released. `None` if no row so far is needed.
     pub(super) fn first_needed(&self) -> Option<usize> {
         self.before
     }

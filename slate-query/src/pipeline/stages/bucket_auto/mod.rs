@@ -37,10 +37,10 @@ pub struct Buckets {
 struct Bucket {
     /// The number of documents per bucket. A bucket also gets the documents that are equal to its last one.
     size: u64,
-    /// How many buckets are complete.
+    /// The number of complete buckets.
     complete: u64,
     states: GroupStates,
-    /// How many documents the bucket has.
+    /// The number of documents in the bucket.
     count: u64,
     least: OwnedValue,
     greatest: OwnedValue,

@@ -68,7 +68,7 @@ impl Error {
         &self.0.message
     }
 
-    /// Returns the path of the field at fault.
+    /// Returns the path of the field at fault, if there is one.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }

@@ -24,7 +24,7 @@ const STEP: usize = 1 << 12;
 /// The limit in bytes if none is set: four of the largest values.
 const DEFAULT_LIMIT: usize = 256 << 20;
 
-/// The least limit. A smaller one would refuse what usual documents need.
+/// Minimum limit, in bytes. A smaller one would refuse what usual documents need.
 const LEAST_LIMIT: usize = 1 << 20;
 
 thread_local! {

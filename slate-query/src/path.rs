@@ -52,7 +52,7 @@ impl Part {
         self.name.as_bytes()
     }
 
-    /// Returns the value of the field of that name.
+    /// Returns the value of the field of that name; `None` if it is missing.
     #[inline]
     pub fn find<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
         doc.find(&self.name)

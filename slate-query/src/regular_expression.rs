@@ -61,7 +61,7 @@ pub(crate) enum Use {
 /// The positions of a match and of its groups in a text.
 pub(crate) type Matched = Vec<Option<Range<usize>>>;
 
-/// The largest pattern in bytes. MongoDB hands up to 32,764 bytes to PCRE, which compiles half as many ordinary characters.
+/// Maximum size of a pattern, in bytes. MongoDB accepts 32,764 bytes, but PCRE compiles only half as many ordinary characters.
 const MAX_LENGTH: usize = 16_384;
 
 /// The largest compiled program in bytes. Counted repetitions multiply its size.
@@ -177,7 +177,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the first match that starts at `from` or later.
+    /// Returns the first match that starts at `from` or later; `None` if there is none.
     ///
     /// # Errors
     /// 51156 if the match takes too many steps.

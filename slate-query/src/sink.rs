@@ -251,7 +251,7 @@ fn unknown(element: Element<'_>, found: &str) -> Error {
     Error::new(Code::BAD_VALUE, message).at(name)
 }
 
-/// What happens to a document in which a field of `on` is null or missing.
+/// The treatment of a document in which a field of `on` is null or missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergedNulls {
     /// The document is matched with the existing document in which the field is null or missing.

@@ -24,7 +24,7 @@ impl<V: AsValue> ValueSet<V> {
         }
     }
 
-    /// Returns the position of the value that is equal to this one.
+    /// Returns the position of the value that is equal to this one; `None` if there is none.
     pub(crate) fn place_of(&self, value: Value<'_>) -> Option<usize> {
         self.0.binary_search_by(|other| order::compare(other.as_value(), value)).ok()
     }

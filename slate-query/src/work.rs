@@ -35,7 +35,7 @@ use std::{
 
 use crate::{Code, Error, Result};
 
-/// What can end a call early.
+/// A limit that can end a call early, such as a deadline or a cancel token.
 pub trait Limit: Send + Sync {
     /// Fails if the call must end. Once it fails, it fails each time.
     ///
@@ -228,7 +228,7 @@ fn ended() -> Error {
     first_error().unwrap_or_else(|| Error::new(Code::MAX_TIME_MS_EXPIRED, "the operation exceeded its time limit"))
 }
 
-/// Returns the earliest deadline of the calls of the thread.
+/// Returns the earliest deadline of the calls of the thread, if there is one.
 pub(crate) fn deadline() -> Option<Instant> {
     LIMITS.with_borrow(|limits| limits.iter().filter_map(|limit| limit.deadline()).min())
 }

@@ -17,7 +17,7 @@ const LANGUAGES: [&str; 96] = [
     "ug", "uk", "ur",
 ];
 
-/// The second half of [`LANGUAGES`].
+/// The rest of [`LANGUAGES`].
 const MORE_LANGUAGES: [&str; 9] = ["uz", "vi", "wae", "wo", "xh", "yi", "yo", "zh", "zu"];
 
 impl Collation {

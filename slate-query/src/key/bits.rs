@@ -188,7 +188,7 @@ impl<'a> TypeReader<'a> {
     }
 }
 
-/// Returns the distance and the code of the next exception. Does not consume an end.
+/// Returns the distance and the code of the next exception; `None` at the end of a part, which is not consumed.
 #[inline]
 fn head(rest: &mut &[u8]) -> Option<(usize, u8)> {
     let (&first, mut tail) = rest.split_first()?;

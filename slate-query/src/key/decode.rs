@@ -255,7 +255,7 @@ impl Decoder<'_, '_, '_> {
         Some(())
     }
 
-    /// Returns a value that the bits contain as a whole.
+    /// Appends a value that the bits contain as a whole.
     fn raw(&mut self, name: &[u8]) -> Option<()> {
         let [kind] = *self.bits.take(1)? else { return None };
         let kind = Kind::from_byte(kind)?;
@@ -328,7 +328,7 @@ impl Decoder<'_, '_, '_> {
     }
 }
 
-/// Returns a text as BSON encodes it: its length, its bytes, a NUL.
+/// Appends a text as BSON encodes it: its length, its bytes, a NUL.
 fn text(input: &mut Input<'_>, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);

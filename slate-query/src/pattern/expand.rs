@@ -14,7 +14,7 @@ use crate::{
 /// The most fields that an index or a sort may have.
 pub(crate) const MAX_FIELDS: usize = 32;
 
-/// What a name such as `0` in a path selects where the path has led to an array.
+/// The values that a name such as `0` selects where the path has led to an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Positions {
     /// The element at that position. Used by sorts.

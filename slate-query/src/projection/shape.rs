@@ -16,10 +16,10 @@ pub(super) struct Shape {
     others: Others,
     /// Sorted by name.
     fields: Box<[Field]>,
-    /// The parts of the named fields, in the same order.
+    /// The names of `fields`, in the same order.
     names: Names,
     scalars: Scalars,
-    /// Computed array fields, written after all others.
+    /// The fields of `$elemMatch` in an inclusion, written after all others.
     added: Box<[ElemMatch]>,
 }
 

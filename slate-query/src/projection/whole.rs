@@ -18,7 +18,7 @@ use crate::{
     work,
 };
 
-/// A parsed projection, as `find` takes it. Clones share what was parsed.
+/// A parsed projection. Clones share its parts.
 #[derive(Clone, Debug)]
 pub struct Projection(Arc<ParsedProjection>);
 

@@ -54,7 +54,7 @@ impl<'a> Doc<'a> {
         !self.table.is_empty()
     }
 
-    /// Returns the hash byte and the offset that the field table has for the field with this number.
+    /// Returns the hash byte and the offset that the field table has for the field with this number; `None` if it has no such field.
     #[inline]
     pub(crate) fn entry(self, number: usize) -> Option<(u8, usize)> {
         self.table.entry(number)
@@ -133,7 +133,7 @@ impl<'a> Doc<'a> {
         self.bytes.len().saturating_sub(1)
     }
 
-    /// Returns the field that takes the bytes at `span`, if it has one of the names.
+    /// Returns the field in the bytes at `span`, if it has one of the names.
     #[inline(always)]
     fn located_in(self, span: Range<usize>, mark: u8, names: &Names) -> Option<Located<'a>> {
         let field = self.bytes.get(span.clone())?;
@@ -226,7 +226,7 @@ impl<'a> Doc<'a> {
         self.bytes.contains(&kind.byte())
     }
 
-    /// Returns the first field of that name.
+    /// Returns the value of the first field of that name; `None` if it is missing.
     #[inline]
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let name = name.as_bytes();
@@ -237,7 +237,7 @@ impl<'a> Doc<'a> {
         self.scan(name)
     }
 
-    /// Returns the range of the bytes of the first field of that name: type, name and value.
+    /// Returns the range of the bytes of the first field of that name, if there is one: type, name and value.
     pub(crate) fn place_of(self, name: &[u8]) -> Option<Range<usize>> {
         if self.has_table() {
             let mut spans = self.table.spans_of(mark(name), self.end()).map(|(_, span)| span);
@@ -378,7 +378,7 @@ struct RawField<'a> {
     value: &'a [u8],
 }
 
-/// Splits off the field at the start of `rest`.
+/// Splits off the field at the start of `rest`; `None` if there is none.
 #[inline]
 fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     work::did(1);

@@ -19,7 +19,7 @@ macro_rules! kinds {
             /// All types.
             pub(crate) const ALL: [Self; LAYOUTS.len()] = [$(Self::$kind),*];
 
-            /// Returns MongoDB's alias for the type, as `$type` takes it.
+            /// Returns MongoDB's alias for the type, which `$type` accepts.
             pub fn alias(self) -> &'static str {
                 match self {
                     $(Self::$kind => $alias,)*
@@ -56,7 +56,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns the type with this type byte.
+    /// Returns the type with this type byte; `None` if there is none.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
         KINDS.get(usize::from(byte)).copied().flatten()

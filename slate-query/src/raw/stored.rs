@@ -336,7 +336,7 @@ impl Names {
         self.names.len() >= MANY
     }
 
-    /// Returns the number of the name with which these bytes begin, up to a NUL byte. `mark` is its hash byte.
+    /// Returns the number of the name with which these bytes begin, up to a NUL byte; `None` if it is not in the set. `mark` is its hash byte.
     pub(super) fn number_of(&self, mark: u8, named: &[u8]) -> Option<usize> {
         let text = named.split(|byte| *byte == 0).next()?;
         // Of equal names, the first.

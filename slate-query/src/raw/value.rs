@@ -3,7 +3,8 @@ use std::fmt;
 use super::{Doc, Kind, SmallBytes, kind};
 use crate::work;
 
-/// A borrowed BSON value: its type and its encoded bytes. Nothing is decoded until an accessor is called.
+/// A borrowed BSON value: its type and its encoded bytes. Nothing is decoded until an accessor is called. Accessors return `None` for a value of
+/// another type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     kind: Kind,
@@ -212,7 +213,7 @@ impl OwnedValue {
         Value { kind: self.kind, bytes: &self.bytes }
     }
 
-    /// Creates a value of these bytes.
+    /// Creates a value of `kind` from the concatenation of `parts`.
     pub(crate) fn concat(kind: Kind, parts: &[&[u8]]) -> Self {
         Self { kind, bytes: SmallBytes::concat(parts) }
     }

@@ -128,7 +128,7 @@ impl Backtracking {
         self.within_limits(text.len(), |regex| regex.is_match(text))
     }
 
-    /// Returns the positions of the first match that starts at `from` or later, and of its groups.
+    /// Returns the positions of the first match that starts at `from` or later, and of its groups; `None` if there is no match.
     ///
     /// # Errors
     /// As [`is_match`](Self::is_match).

@@ -58,7 +58,7 @@ pub(super) fn past_deadline() -> Error {
     Error::new(Code::MAX_TIME_MS_EXPIRED, message)
 }
 
-/// Returns whether the match succeeded; notes that it was given up. After that, no other match is tried.
+/// Returns whether the match succeeded. Records a match that is given up for [`watch`], and returns false; after that, no other match is tried.
 pub(super) fn noted(is_match: impl FnOnce() -> Result<bool>) -> bool {
     if matches!(STATE.get(), WatchState::TooExpensive | WatchState::PastDeadline) {
         return false;

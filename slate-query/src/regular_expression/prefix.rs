@@ -3,7 +3,7 @@ use regex_syntax::{
     hir::{Hir, HirKind, Look},
 };
 
-/// What every text that a pattern matches begins with.
+/// The beginning that all texts that a pattern matches have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
     pub(crate) text: Box<[u8]>,

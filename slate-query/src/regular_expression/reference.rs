@@ -91,7 +91,7 @@ impl Translator<'_> {
         }
     }
 
-    /// Returns the number of a group that is written as `2`, or relative to the groups opened so far as `-1` or `+1`.
+    /// Returns the number of a group that is written as `2`, or relative to the groups opened so far as `-1` or `+1`; `None` for another text.
     pub(super) fn number(&self, text: &str) -> Option<usize> {
         let count = self.groups.count();
         let digits = text.trim_start_matches(['-', '+']);

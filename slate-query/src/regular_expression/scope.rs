@@ -77,7 +77,7 @@ impl Kind {
 /// A group being read, or the whole pattern.
 pub(super) struct OpenGroup {
     pub(super) kind: Kind,
-    /// What ends the group in the translation.
+    /// The text that ends the group in the translation.
     pub(super) closing: &'static str,
     /// Where the group starts in the translation.
     pub(super) start: usize,

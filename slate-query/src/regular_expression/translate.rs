@@ -61,7 +61,7 @@ pub(super) enum Letters {
     Unicode,
 }
 
-/// What precedes the current position, as a quantifier sees it.
+/// The kind of what precedes a quantifier at the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     Nothing,

@@ -42,7 +42,7 @@ impl Schema {
         self.source.as_value()
     }
 
-    /// Returns the part of the schema as written with that name.
+    /// Returns the field of that name in the schema as written, if there is one.
     fn part(&self, name: &str) -> Option<Value<'_>> {
         self.source.as_value().as_document()?.get(name)
     }

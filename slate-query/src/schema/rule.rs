@@ -229,7 +229,7 @@ fn text(value: Value<'_>) -> Option<&[u8]> {
     if value.kind() == Kind::String { value.text() } else { None }
 }
 
-/// Returns an element that is equal to an earlier one.
+/// Returns an element that is equal to another one; `None` if all are different.
 pub(super) fn duplicate(array: Doc<'_>) -> Option<OwnedValue> {
     work::spend(work::of_bytes(array.bytes().len()));
     let mut values: Vec<OwnedValue> = array.values().map(in_name_order).collect();

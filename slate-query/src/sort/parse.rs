@@ -74,7 +74,7 @@ impl Sort {
         self
     }
 
-    /// Returns the collation that compares the strings.
+    /// Returns the collation that compares the strings, if there is one.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_ref()
     }

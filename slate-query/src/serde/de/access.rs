@@ -20,7 +20,7 @@ impl<'de> Fields<'de> {
         Self { elements: document.elements(), current: None, context }
     }
 
-    /// Moves to the next field and returns its name.
+    /// Moves to the next field and returns its name; `None` after the last.
     #[inline]
     fn next_name(&mut self) -> Result<Option<&'de str>> {
         self.current = self.elements.next();

@@ -41,7 +41,7 @@ fn keys(kind: Kind) -> &'static [&'static [&'static str]] {
 }
 
 impl<'a, 'b> Extended<'a, 'b> {
-    /// Returns the type that a struct of this name represents.
+    /// Returns the type that a struct of this name represents; `None` for other structs.
     #[inline]
     pub(super) fn kind(name: &str) -> Option<Kind> {
         if !name.starts_with('$') {

@@ -24,7 +24,7 @@ pub(crate) struct CollectionInfo {
     /// How requests without a collation of their own compare strings. `None`: by their bytes.
     pub(crate) collation: Option<Collation>,
     pub(crate) validator: Option<Arc<Validator>>,
-    /// Whether the log of changes keeps the documents before and after each change for streams.
+    /// Whether the log of changes stores the documents before and after each change for streams.
     pub(crate) keeps_images: bool,
     /// The complete indexes, which queries may use.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
@@ -96,7 +96,7 @@ impl CollectionInfo {
         self.indexes.iter().find(|index| &*index.name == name)
     }
 
-    /// Returns the index that was declared with these keys.
+    /// Returns the index that was declared with these keys, if there is one.
     ///
     /// # Errors
     /// `AmbiguousIndexKeyPattern` (181) if there are several, which differ in their other options.

@@ -208,12 +208,12 @@ impl Catalog {
         self.change_log.as_ref()
     }
 
-    /// Begins or ends the log of changes.
+    /// Sets the log of changes; `None` ends logging.
     pub(crate) fn set_change_log(&mut self, log: Option<ChangeLogInfo>) {
         self.change_log = log;
     }
 
-    /// Returns the number of a keyspace that was never used before.
+    /// Returns a keyspace whose number was never used before. Fails once all numbers have been used.
     pub(crate) fn allocate(&mut self) -> Result<Keyspace> {
         let keyspace = Keyspace(self.next_keyspace);
         self.next_keyspace = self
@@ -341,7 +341,7 @@ impl CatalogVersion {
         Ok((version, announced))
     }
 
-    /// Whether `stored`, the value of [`DEFINITIONS_VERSION`], is that of the definitions of this version. It grows with each change of them.
+    /// Returns whether no definition has changed since this version: whether `stored`, the value of [`DEFINITIONS_VERSION`], is still the same.
     pub(crate) fn has_definitions(self, stored: Option<&[u8]>) -> bool {
         match stored {
             None => self.definitions == 0,

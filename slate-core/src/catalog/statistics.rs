@@ -109,7 +109,7 @@ impl CollectionStatistics {
     }
 }
 
-/// Reads the statistics of the collections.
+/// Reads the statistics of all collections into `catalog`.
 pub(super) fn read_all(view: &impl View, catalog: &mut Catalog) -> Result<()> {
     let (start, end) = keys::all_statistics();
     let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;

@@ -43,7 +43,8 @@ impl Validator {
     /// `DocumentValidationFailure` (121), with the violated conditions as [details](Error::details); 51156 for a regular
     /// expression whose match takes too many steps.
     pub(crate) fn check(&self, collection: &str, old: Option<Doc<'_>>, new: Doc<'_>) -> Result<()> {
-        // An expression that fails is not true. A match that is given up says nothing about the document.
+        // An expression that fails counts as not true. A match of too many steps is an error, because its result is not
+        // known.
         let holds = |document: Doc<'_>| match self.filter.evaluate(document) {
             Err(error) if error.code() == Code(51156) => Err(error),
             holds => Ok(holds.unwrap_or(false)),

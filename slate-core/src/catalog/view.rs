@@ -123,7 +123,7 @@ impl ResolvedView {
             Direction::Ascending => documents.iter().cloned().collect(),
             Direction::Descending => documents.iter().rev().cloned().collect(),
         };
-        // Their fields are no expressions.
+        // `$literal`, because their fields are not expressions.
         let stage = rawdoc! { "$documents": { "$literal": documents } };
         Self {
             names: vec![name.into()],
@@ -136,7 +136,7 @@ impl ResolvedView {
 }
 
 impl Catalog {
-    /// Returns the view with this name in terms of a collection. `None` if the name is not a view's.
+    /// Resolves the view with this name to a collection and one pipeline. `None` if there is no such view.
     ///
     /// # Errors
     /// `ViewDepthLimitExceeded` (165) if too many views read each other.

@@ -31,7 +31,7 @@ pub(crate) struct Announced {
 /// a small collection also reads its documents.
 pub(crate) const HOLD: Duration = Duration::from_secs(2);
 
-/// The pause before a transaction that makes way begins anew.
+/// The pause before a transaction that makes way is repeated.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
 /// Beyond this number of announcements, those first seen longer ago than [`REMEMBERED_FOR`] are forgotten. Writers wait again for a forgotten

@@ -25,11 +25,11 @@ const MAX_NAMES: usize = 4096;
 
 #[derive(Debug, Default)]
 struct ChangedNames {
-    /// The parts that pending changes change, by the number of the change.
+    /// The parts of each pending change, by the number of the change.
     pending: BTreeMap<u64, Vec<Box<str>>>,
     /// The number of the next change.
     next: u64,
-    /// The parts that commits have changed, by the version of the commit and the number of the change.
+    /// The parts of each committed change, by the version of the commit and the number of the change.
     committed: BTreeMap<(Version, u64), Vec<Box<str>>>,
     /// How many names `committed` has.
     listed: usize,

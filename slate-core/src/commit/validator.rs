@@ -26,7 +26,8 @@ pub(crate) struct OptimisticValidator {
     written: Mutex<WrittenNames>,
 }
 
-/// The last commit that wrote to each collection. A program can write to any number of them, and drop them again.
+/// The version of the last commit that wrote to each collection. The list is bounded, because a program can create and drop any number of
+/// collections.
 #[derive(Debug, Default)]
 struct WrittenNames {
     last: AHashMap<Box<str>, Version>,

@@ -108,8 +108,8 @@ struct Row {
     /// The encoded values of the entry that `document` was built from.
     values: Vec<u8>,
     extras: Vec<u8>,
-    /// Where the value of `_id` is in `document`, and how another one is written over it. `None` if the documents have
-    /// no `_id`.
+    /// The position of the `_id`'s value in `document`, and how to overwrite it, if that is possible. `None` if the
+    /// documents have no `_id`.
     id: Option<(Range<usize>, Option<Overwrite>)>,
     scratch: Scratch,
 }
@@ -119,7 +119,7 @@ struct Row {
 struct Scratch {
     /// The values of an entry, decoded into a document with one field for each.
     values: Vec<u8>,
-    /// For each of these values the number of its field in the index.
+    /// For each of these values, the position of its field in the index.
     found: Vec<usize>,
 }
 

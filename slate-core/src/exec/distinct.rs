@@ -38,7 +38,7 @@ pub(crate) struct DistinctRows {
 }
 
 impl DistinctRows {
-    /// Finds the distinct values at a path of records.
+    /// Finds the distinct values at `path` in the records.
     pub(super) fn of_records(
         mut input: BoxedRecords<'_>,
         path: &Path,

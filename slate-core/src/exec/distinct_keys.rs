@@ -93,12 +93,12 @@ impl FieldValue {
         Self { field, row: None }
     }
 
-    /// Returns the value, if there is one.
+    /// Returns the decoded value; `None` if the field is missing.
     pub(super) fn value(&self) -> Option<Value<'_>> {
         Doc::new(self.row.as_deref()?).elements().next().map(|element| element.value)
     }
 
-    /// Decodes the value of an entry.
+    /// Decodes the field's value from an entry. Fails if the entry is damaged.
     pub(super) fn decode(&mut self, index: &IndexInfo, entry: &Entry<'_>) -> Result<Presence> {
         let damaged = || Entry::damaged(&index.name);
         let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;

@@ -97,7 +97,7 @@ impl<V: View> LoadsAhead<V> {
         Some((reader, batch))
     }
 
-    /// Allows more batches, after one was read.
+    /// Doubles the number of batches in flight, up to [`BATCHES_AHEAD`], if the store sends loads ahead.
     fn widen(&mut self) {
         if self.sends {
             self.most = (self.most * 2).min(BATCHES_AHEAD);

@@ -13,12 +13,13 @@ use crate::{
     plan::{Measures, Stage},
 };
 
-/// Collects what each node of one execution has counted: keys and documents read, rows, time. Only explain with
-/// execution statistics has one. Nodes are numbered as they are drawn, each before its inputs.
+/// Collects what each node of one execution has counted: keys and documents read, rows, time. Exists only for explain with
+/// execution statistics. Nodes are numbered as they are drawn, each before its inputs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder {
     nodes: Arc<Mutex<Vec<(Stage, Measures)>>>,
-    /// The node that executes the plan, if the plan is not drawn: what the plan's nodes read is added to what this node reads.
+    /// For a plan that is not drawn, such as that of a `$lookup`, the node that executes it. What the plan's nodes read is
+    /// counted as read by this node.
     within: Option<usize>,
 }
 

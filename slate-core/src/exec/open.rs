@@ -34,7 +34,7 @@ pub(crate) fn open<'v, V: View + 'v>(
     open_shared(plan, view, collection, &resources)
 }
 
-/// Like [`open`], but `resources` are the share of a single node.
+/// Like [`open`], with resources whose memory is already divided among the nodes.
 pub(super) fn open_shared<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

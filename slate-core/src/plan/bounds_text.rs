@@ -13,7 +13,7 @@ use slate_query::{
 use super::shown_text::{MAX_SHOWN, shown_text};
 use crate::catalog::IndexInfo;
 
-/// Whether the strings in index bounds are plain.
+/// Whether the strings in index bounds are plain or sort keys.
 #[derive(Clone, Copy)]
 pub(super) enum Strings {
     Plain,

@@ -116,7 +116,7 @@ fn select(context: &Context<'_>) -> Result<Candidate> {
         };
     }
     let (usable, merging) = match (&query.hint, query.force) {
-        // A document that several indexes found has no key.
+        // A document that a merge finds does not have a key of one index.
         (None, Force::No) if matches!(query.output, Output::Key) => {
             (viable_candidates(collection, query), Merging::Excluded)
         }

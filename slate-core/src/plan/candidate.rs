@@ -28,10 +28,10 @@ pub(super) struct Candidate {
     pub(super) is_filtered: bool,
     /// How records are sorted; `None` if no sort is needed.
     pub(super) sorting: Option<Sorting>,
-    /// The limit of the index scan.
+    /// Maximum number of records of the index scan; `None` for all.
     pub(super) scan_limit: Option<u64>,
     pub(super) source: RowSource,
-    /// The rules that changed it.
+    /// The rules that changed the candidate.
     pub(super) rules: FiredRules,
 }
 
@@ -151,7 +151,7 @@ impl Candidate {
 }
 
 impl Output {
-    /// Returns the only fields that rows may have, if an index could contain them.
+    /// Returns the fields to which the output is limited; `None` if it is not limited to whole fields.
     pub(super) fn included(&self) -> Option<&[slate_query::path::Path]> {
         match self {
             Self::Project { projection, .. } => projection.included(),
@@ -326,7 +326,7 @@ pub(super) enum Keys<'a> {
     Known(u64),
     /// Keys that have to be counted.
     Within(Ranges<'a>),
-    /// Keys of several paths.
+    /// The keys of the inputs of a merge.
     OfInputs,
 }
 

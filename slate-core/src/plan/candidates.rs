@@ -397,7 +397,7 @@ impl AccessPath {
         }
     }
 
-    /// Returns the bounds of `_id`, or of the first field of an index whose values differ.
+    /// Returns the bounds of `_id`, or of the first field of an index that is not constant.
     pub(super) fn first_bounds(&self) -> Option<&IntervalSet> {
         match self {
             Self::Records { bounds } => bounds.as_ref(),

@@ -104,7 +104,7 @@ impl RowReader {
         self.buffer.capacity()
     }
 
-    /// Frees the buffer except for the current row. The rows behind it are read from the file again.
+    /// Frees the buffer except for the current row. The rows after it are read from the file again.
     pub(super) fn park(&mut self) {
         let behind = self.buffer.len().saturating_sub(self.row.end);
         self.unread.start = self.unread.start.saturating_sub(u64::try_from(behind).unwrap_or_default());

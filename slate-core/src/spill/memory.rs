@@ -64,7 +64,7 @@ const MAX_PARKED: usize = DEFAULT_LIMIT;
 /// Rows of fewer bytes are not worth a file of their own.
 const SMALL_PARKED: usize = 16 << 10;
 
-/// Memory of rows that are parked between two batches of their cursor, given back when this is dropped.
+/// Memory of rows that are parked between two batches of their cursor, released when this is dropped.
 #[derive(Debug)]
 pub(super) struct ParkedCharge {
     pool: Arc<BufferPool>,
@@ -145,7 +145,7 @@ impl Memory {
 
     /// Like [`park`](Self::park), for rows whose size has changed since `charge` was made. Returns whether they may stay in memory.
     pub(super) fn park_again(&self, charge: &mut Option<ParkedCharge>, bytes: usize) -> bool {
-        // What was charged is given back first.
+        // The previous charge is released first.
         *charge = None;
         *charge = self.park(bytes);
         charge.is_some()
@@ -156,7 +156,7 @@ impl Memory {
         take(&self.pool.rows)
     }
 
-    /// Gives buffers back to the pool if they are larger than the pool's buffers and not too large.
+    /// Returns buffers to the pool if they are larger than the pool's buffers and have at most [`MAX_POOLED`] bytes.
     pub(super) fn return_buffers(&self, mut arena: Arena) {
         arena.clear();
         put(&self.pool.rows, arena, Arena::capacity);
@@ -167,7 +167,7 @@ impl Memory {
         take(&self.pool.groups)
     }
 
-    /// Gives the buffers of groups back to the pool, as [`return_buffers`](Self::return_buffers).
+    /// Returns the buffers of groups to the pool, as [`return_buffers`](Self::return_buffers).
     pub(crate) fn return_groups(&self, mut groups: GroupStates) {
         groups.clear();
         put(&self.pool.groups, groups, GroupStates::capacity);

@@ -24,7 +24,7 @@ pub(super) struct Runs {
 pub(super) struct SortedRuns {
     file: Arc<File>,
     runs: Vec<Range<u64>>,
-    /// Size of the buffer of each run.
+    /// Size of the buffer of each run, in bytes.
     buffer: usize,
 }
 

@@ -152,7 +152,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Removes an index that is being built.
+    /// Removes an index that is being built, if it still is.
     pub(crate) fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()> {
         self.begin_call()?;
         let Some((collection, _)) = self.find_build(keyspace) else { return Ok(()) };

@@ -158,7 +158,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Returns the name of the index if it exists.
+/// Returns the name of the existing index with this definition. Fails as [`find_same`] does.
 pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
     if is_key_of_id(Doc::from(&wanted.keys)) {
         return check_id_index(spec, collection.collation.as_ref()).map(|()| Some("_id_".into()));

@@ -18,9 +18,9 @@ pub(super) struct CallEvents {
     collection: Arc<str>,
     records: Keyspace,
     images: Images,
-    /// Whether a changed document was replaced rather than updated.
+    /// Whether changed documents are logged as replaced, not as updated.
     pub(super) replaces: bool,
-    /// The number of records of the changes, from the first on, that are logged.
+    /// The number of records that are logged: the first ones of the changes.
     pub(super) rows: usize,
     /// The number of events that were spilled.
     pub(super) spilled: u64,

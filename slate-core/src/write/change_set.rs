@@ -23,9 +23,9 @@ use crate::{
 /// They are collected before the first of them is applied, so that a rejected call leaves the transaction unchanged and
 /// uniqueness is checked for the final state. Beyond the memory limit they are moved to temporary files.
 pub(super) struct ChangeSet {
-    /// At most one write of each record.
+    /// The writes of records, at most one of each.
     pub(super) records: Entries,
-    /// By position of the index in the collection.
+    /// The writes of each index, by its position in the collection.
     pub(super) indexes: Vec<Entries>,
     /// Writes beyond the memory limit.
     spilled: Option<Box<Sorter>>,
@@ -34,7 +34,7 @@ pub(super) struct ChangeSet {
     memory: Memory,
     capabilities: Capabilities,
     validation: DocumentValidation,
-    /// How new documents are stored.
+    /// Whether empty timestamps in new documents get the current time.
     pub(super) empty_timestamps: EmptyTimestamps,
     maker: EntryMaker,
     /// Reused buffers: the entries of a record before and after its change.
@@ -416,7 +416,7 @@ fn owner<'k>(collection: &CollectionInfo, at: usize, index: &IndexInfo, record_k
     if index.unique && collection.is_building(at) { record_key } else { &[] }
 }
 
-/// Adds the difference between a record's entries before and after. Both are sorted.
+/// Adds the writes that replace a record's entries `before` by those `after`. Both are sorted.
 fn add_difference(before: &Entries, after: &Entries, owner: &[u8], entries: &mut Entries) {
     let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
     loop {

@@ -76,7 +76,7 @@ impl CollectionStates {
 }
 
 impl CollectionState {
-    /// Notes that the catalog entry changes. A change of the definition includes its properties.
+    /// Records that the catalog entry changes. A change of the definition includes its properties.
     pub(super) fn change(&mut self, change: Change) {
         self.change = self.change.max(Some(change));
     }
@@ -90,7 +90,7 @@ pub(crate) struct AfterCommit {
     pub(crate) stale: Vec<StaleCollection>,
     /// Whether the log of changes exceeds its limits.
     pub(crate) trims_log: bool,
-    /// Announcements of changes that their processes no longer make.
+    /// Announcements to withdraw: the processes that made them have probably ended.
     pub(crate) abandoned: Vec<Announced>,
 }
 

@@ -271,7 +271,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Sets whether the log of changes keeps the documents before and after each change for streams.
+    /// Sets whether the log of changes stores the documents before and after each change for streams.
     ///
     /// # Errors
     /// `NamespaceNotFound` (26) if the collection does not exist.
@@ -351,7 +351,7 @@ impl<T: Transaction> Session<T> {
         self.redefined(from)?;
         Arc::make_mut(&mut self.catalog).remove(from);
         self.redefine(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })?;
-        // Also if only one of the two databases is logged: it gains or loses a collection.
+        // Logged even if only one of the two databases is logged, because that one gains or loses a collection.
         let logged = if self.logs(from) { from } else { to };
         if self.logs(logged) {
             let mut described = rawdoc! { "to": to };

@@ -70,7 +70,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Returns the keys of the records with a date up to `due`, at most `limit` of them.
+/// Returns the keys of the records with a date up to `due` (in milliseconds since 1970), at most `limit` of them.
 fn due_records(
     view: &impl View,
     index: &IndexInfo,

@@ -51,8 +51,8 @@ impl<'p> KeyFields<'p> {
         Self::decode_with(index, key, decode)
     }
 
-    /// Returns the fields of `document` from which an index with a collation makes the values of an entry's key, with the strings
-    /// of the document instead of their sort keys. `None` if the index has no collation, or the document no such key.
+    /// Like [`decode`](Self::decode), with the strings of `document`, which has this key, instead of their sort keys. `None` if
+    /// the index has no collation, or the document no such key.
     pub(crate) fn of_document(index: &'p IndexInfo, key: &[u8], document: Doc<'_>) -> Option<Self> {
         let collation = index.collation.as_ref()?;
         let mut keys = Keys::new();

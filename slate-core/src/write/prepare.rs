@@ -191,7 +191,7 @@ impl IdBits {
 }
 
 /// Creates the index entries of documents, and collects new properties of the indexes (multikey, truncated). Each index
-/// takes one traversal of the document; buffers are reused.
+/// costs one traversal of the document; buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct EntryMaker {
     keys: Keys,

@@ -94,7 +94,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// One call that puts documents: what it has collected so far.
+/// What a call that puts documents has collected so far.
 pub(super) struct Put<'c> {
     kind: PutKind,
     collection: &'c Arc<CollectionInfo>,

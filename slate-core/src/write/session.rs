@@ -99,7 +99,7 @@ pub(crate) struct Shared {
 }
 
 impl<T: Transaction> Session<T> {
-    /// `catalog` is the catalog that the transaction sees, if the `check` says so.
+    /// `catalog` is the catalog that the transaction sees, unless the `check` finds otherwise.
     pub(crate) fn new(
         transaction: T,
         (catalog, check): (Arc<Catalog>, Option<CatalogCheck>),
@@ -134,8 +134,8 @@ impl<T: Transaction> Session<T> {
         &self.catalog
     }
 
-    /// Makes sure that the transaction sees the catalog that its calls have used, and that nobody has announced a change of a definition
-    /// that it relies on. Until then the results of its calls, errors included, may be wrong.
+    /// Makes sure that the transaction sees the catalog that its calls have used, and that no other transaction has announced a change of
+    /// a definition that it relies on. Until then the results of its calls, errors included, may be wrong.
     ///
     /// # Errors
     /// A conflict if another process has changed the catalog before the transaction began, or if it makes way for a change.
@@ -183,12 +183,12 @@ impl<T: Transaction> Session<T> {
         &self.shared.memory
     }
 
-    /// Counts what the plans of the current operation examine.
+    /// Returns the counts of what the plans of the current operation examine.
     pub(super) fn tally(&self) -> &Arc<Tally> {
         self.tally.get_or_init(|| Tally::new(self.memory().observer()))
     }
 
-    /// Ends the tally of an operation; `None` if it had no plan.
+    /// Removes and returns the counts of an operation; `None` if it had no plan.
     pub(crate) fn take_tally(&mut self) -> Option<Arc<Tally>> {
         self.tally.take()
     }
@@ -209,7 +209,7 @@ impl<T: Transaction> Session<T> {
         self.limits.check()
     }
 
-    /// Returns the budget of a transaction that must not wait.
+    /// Returns the budget of a transaction that must not wait; `None` if it may wait.
     pub(crate) fn budget(&self) -> Option<&WaitBudget> {
         self.limits.budget()
     }
@@ -224,7 +224,7 @@ impl<T: Transaction> Session<T> {
         self.collections.of(&collection.name).written = true;
     }
 
-    /// Records that only index entries are written.
+    /// Records that something other than documents and the catalog is written.
     pub(super) fn wrote_entries(&mut self) {
         self.wrote_entries = true;
     }

@@ -34,7 +34,7 @@ impl<'v> CountRows<'v> {
         Self::new(input, How::Rows, name, resources)
     }
 
-    /// Names the number that `input` has counted.
+    /// Returns the number that `input` has counted, in the field `name`.
     pub(super) fn of_number(input: BoxedRows<'v>, name: &str, resources: &Resources) -> Self {
         Self::new(input, How::Number, name, resources)
     }

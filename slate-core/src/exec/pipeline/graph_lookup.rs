@@ -20,7 +20,8 @@ use crate::{
     plan::Optimization,
 };
 
-/// Documents with the documents of another collection that are reached from them, in the order of `_id`.
+/// The documents of the input, each with an array of the documents that are reached from it in another collection, in the order of
+/// `_id`.
 ///
 /// Each step is one query for all values that the previous step found. An index on the field serves it.
 pub(crate) struct GraphLookupRows<'v, V: View> {
@@ -124,7 +125,7 @@ impl Reached {
         Self { documents: BTreeMap::new(), searched: HashSet::default(), bytes: 0, sought: 0, limit }
     }
 
-    /// Returns whether what is held exceeds the limit.
+    /// Returns whether the documents and values in memory exceed the limit.
     fn is_full(&self, frontier: &[OwnedValue]) -> bool {
         self.bytes + (self.sought + frontier.len()) * SOUGHT > self.limit
     }

@@ -104,7 +104,7 @@ impl<'v> GroupRows<'v> {
         }
     }
 
-    /// Completes and writes the next group in memory.
+    /// Writes the result of the next group in memory. Returns `false` after the last.
     fn next_unsorted(&mut self) -> bool {
         if self.returned == self.states.len() {
             return false;
@@ -180,7 +180,8 @@ impl<'v> GroupRows<'v> {
         Ok(())
     }
 
-    /// Completes and writes the group with the least key.
+    /// Adds the remaining documents of the group with the least key, and writes its result. Returns `false` after the
+    /// last.
     fn next_group(&mut self) -> Result<bool> {
         let Some(rest) = &mut self.rest else { return Ok(false) };
         let (in_memory, in_rest) = (self.order.key(), rest.sorted.key());

@@ -9,19 +9,19 @@ use slate_query::{
 
 use crate::{Result, spill::sort_counted};
 
-/// The numbers of the documents of another collection by the values that they are joined by.
+/// A hash table over another collection: the numbers of its documents, by the values that join them.
 #[derive(Debug, Default)]
 pub(super) struct JoinTable {
     /// The numbers of the documents with a value, in ascending order, by the key of the value.
     numbers: HashMap<SmallBytes, Vec<usize>, RandomState>,
-    /// What was added, in bytes.
+    /// The memory of the entries that were added, in bytes.
     memory: usize,
 }
 
 /// About how many bytes an entry takes in addition to its key.
 pub(super) const ENTRY: usize = 64;
 
-/// How many lists of one document are gathered before equal ones are removed: 16 KiB.
+/// Maximum number of lists that are gathered for one document before repeated ones are removed: 16 KiB.
 const MOST_LISTS: usize = 1_024;
 
 impl JoinTable {

@@ -350,7 +350,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
                 if let Some(Stage::Match(filter)) = stages.first()
                     && !self.foreign.is_indexed(join.foreign(), filter)
                 {
-                    // A batch that reads all documents costs as much as joining all of them.
+                    // Each such batch reads all documents, so the next step tries a hash table of all of them.
                     batches.count_joined(usize::MAX);
                 }
                 self.foreign.open(stages)?

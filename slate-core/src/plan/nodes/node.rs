@@ -14,7 +14,7 @@ pub(crate) struct Stage {
     pub(crate) title: &'static str,
 }
 
-/// What a plan knows of a node.
+/// What the walks over a plan need to know of a node.
 pub(crate) struct Description<'n> {
     /// The stage that draws and measures the node. `None`: the node is drawn by its window and its input.
     pub(crate) stage: Option<Stage>,
@@ -26,9 +26,10 @@ pub(crate) struct Description<'n> {
     pub(crate) reads_one_by_one: bool,
     /// How many nodes hold rows at the same time, without those of the inputs.
     pub(crate) holders: usize,
-    /// What the node itself reads of the store.
+    /// What the node itself reads from the store; `None` if it reads only its inputs.
     pub(crate) read: Option<Read<'n>>,
-    /// Completes what is shown of the node, which has the stage and the inputs, in a plan over the collection with this name.
+    /// Completes what is shown of the node, which already has its stage and inputs. The text is the name of the plan's
+    /// collection.
     pub(crate) show: &'n dyn Fn(ShownNode, &str) -> ShownNode,
     /// Returns MongoDB's stage for a part of the window, with its number of rows.
     pub(crate) show_window: fn(Stage, u64) -> MongoStage,

@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// Returns a walk over an index whose first value that is not null is the only value of the group: for `{$max: "$a"}` the
-/// walk from the greatest value of an index on `a`. A filter may bind the fields of the index before `a` to one value
-/// each, and `a` to a range. If equal values have different types, a scan finds the value with the least `_id` first,
-/// which is also the first entry of these values.
+/// Returns an index scan whose first value that is not null is the result of the query's only group: for `{$max: "$a"}` the scan
+/// from the greatest value of an index on `a`. A filter may bind the fields of the index before `a` to one value each, and `a` to
+/// a range. If equal values have different types, a scan finds the value with the least `_id` first, which is also the first
+/// entry of these values.
 pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<IndexScan> {
     let (path, direction) = end(query)?;
     candidates(collection, query).into_iter().find_map(|access| {

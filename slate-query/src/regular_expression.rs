@@ -80,7 +80,7 @@ const LINEAR: usize = 3 << 10;
 const COMPILED: usize = 1 << 10;
 
 impl Pattern {
-    /// Compiles a pattern with its options, to test texts, and counts what it takes.
+    /// Compiles a pattern with its options, to test texts, and counts its memory.
     ///
     /// # Errors
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
@@ -99,7 +99,7 @@ impl Pattern {
         Self::compile(source, options, wanted).map(|(pattern, _)| pattern)
     }
 
-    /// Compiles a pattern. Returns also the bytes that it takes.
+    /// Compiles a pattern. Returns also its memory, in bytes.
     fn compile(source: &[u8], options: &[u8], wanted: Use) -> Result<(Self, usize)> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));

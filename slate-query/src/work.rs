@@ -310,14 +310,14 @@ fn arrange<T>(values: &mut [T], order: &mut [usize]) {
     }
 }
 
-/// Notes work of the lowest layer in a build with debug assertions: elements that are read, values that are compared.
+/// Records work of the lowest layer in a build with debug assertions: elements that are read, values that are compared.
 #[inline(always)]
 pub(crate) fn did(_work: usize) {
     #[cfg(debug_assertions)]
     testing::did(_work);
 }
 
-/// How much real work is done, altogether and between two checks. Only in builds with debug assertions; not part of the API.
+/// Counts of real work, in total and between two checks. Only in builds with debug assertions; not part of the API.
 #[cfg(debug_assertions)]
 #[doc(hidden)]
 pub mod testing {
@@ -329,7 +329,7 @@ pub mod testing {
         static TOTAL: Cell<Total> = const { Cell::new(Total { work: 0, steps: 0 }) };
     }
 
-    /// What this thread has done.
+    /// The work of this thread.
     #[derive(Clone, Copy, Debug)]
     pub struct Total {
         /// Elements read, values compared, bytes written.

@@ -214,7 +214,7 @@ pub(crate) fn compare(collation: Option<&Collation>, a: Value<'_>, b: Value<'_>)
     }
 }
 
-/// A value, and the one that is compared in its place.
+/// A value, and its replacement in comparisons.
 #[derive(Clone, Debug)]
 pub(crate) struct Compared<'v> {
     pub(crate) value: Value<'v>,

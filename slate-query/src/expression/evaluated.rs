@@ -235,8 +235,7 @@ impl DocumentWriter {
     }
 
     /// # Errors
-    /// As [`check_size`], so that no further values are computed; `ExceededMemoryLimit` (146) if all values take more than the limit of
-    /// the call.
+    /// As [`check_size`]; `ExceededMemoryLimit` (146) if all values that expressions hold exceed the limit of the call.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         if self.refused > 0 { Err(self.refusal()) } else { Ok(()) }

@@ -30,7 +30,7 @@ impl Needs {
         !matches!(self, Self::Fields(_))
     }
 
-    /// Returns the same fields, of which several are returned in the order of the document.
+    /// Returns the same fields, several of which are returned in the order of the document.
     pub(crate) fn ordered(self) -> Self {
         match self {
             Self::Fields(fields) => Self::Ordered(fields),

@@ -135,7 +135,7 @@ impl Node {
         Self { tree: Tree::Computed(Arc::new(Computed { expression, bindings, operand, form })) }
     }
 
-    /// Returns whether there is a `$expr`.
+    /// Returns whether the node contains `$expr`.
     pub(super) fn has_expression(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) => true,

@@ -160,7 +160,7 @@ impl Conjunction {
             }
         }
         let counts = nodes.len() > FEW || nodes.iter().any(|node| !matches!(node.tree, Tree::Field(_)));
-        // The list of the filter that matches everything is not allocated.
+        // An empty list is not allocated.
         let nodes = if nodes.is_empty() { Arc::default() } else { nodes.into() };
         let together = Together::of(&nodes).map(Arc::new);
         Self { nodes, cheap, expensive, together, counts }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Result;
 
-/// The beginnings of groups that only the backtracking engine has, with what they are in its notation.
+/// The beginnings of groups that only the backtracking engine has, with their kind and its notation.
 const ASSERTIONS: [(&str, Kind, &str); 5] = [
     ("?=", Kind::Lookahead, "(?="),
     ("?!", Kind::Lookahead, "(?!"),

@@ -141,7 +141,7 @@ impl OpenGroup {
         self.item = self.item.times(quantifier);
     }
 
-    /// Notes that the last item can read the whole text.
+    /// Records that the last item can read the whole text.
     pub(super) fn read_whole(&mut self) {
         self.growth = self.growth.max(Growth::LINEAR);
     }

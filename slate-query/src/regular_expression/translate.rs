@@ -192,7 +192,7 @@ impl<'s> Translator<'s> {
         self.last = Last::Item;
     }
 
-    /// Notes that only the backtracking engine can match the last item.
+    /// Records that only the backtracking engine can match the last item.
     pub(super) fn needs_backtracking(&mut self) {
         let start = self.outer.get(1).unwrap_or(&self.scope).start;
         let at = if self.outer.is_empty() { self.start } else { start };
@@ -248,7 +248,7 @@ impl<'s> Translator<'s> {
                 self.repeat_empty(quantifier);
                 return Ok(());
             }
-            // The backtracking engine does not repeat a repetition as it is written.
+            // The backtracking engine accepts no quantifier after another one, so the repetition becomes a group.
             (Last::Quantifier | Last::Finished, _) => {
                 self.out.insert_str(self.start, "(?:");
                 self.out.push(')');

@@ -37,7 +37,7 @@ pub fn deserialize_value<'de, T: Deserialize<'de>>(value: Value<'de>) -> Result<
     T::deserialize(Deserializer::new(value, Context::default()))
 }
 
-/// What a value's deserializer inherits from that of the document around it.
+/// The state that a value's deserializer inherits from that of the enclosing document.
 #[derive(Clone, Copy, Debug, Default)]
 struct Context {
     form: Readability,

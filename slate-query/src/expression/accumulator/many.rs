@@ -35,7 +35,7 @@ pub(super) struct Ends {
     bytes: usize,
 }
 
-/// Which end of the documents.
+/// Whether the values of the first or of the last documents are returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
     First,

@@ -54,7 +54,7 @@ fn number(value: Option<Value<'_>>) -> Option<f64> {
 impl Ranks {
     /// Returns the result for these values. Sorts them.
     fn of(&self, values: &mut [f64]) -> Evaluated<'static> {
-        /// Sorting this many numbers takes a few milliseconds.
+        /// Up to this number of values are sorted without a check whether the call must end: a few milliseconds.
         const AT_ONCE: usize = 1 << 17;
         if values.len() > AT_ONCE {
             work::sort_by(values, f64::total_cmp);

@@ -262,7 +262,7 @@ impl AccumulatorSpec {
         self.is_count() || is_of_field()
     }
 
-    /// Returns whether the parameter `n` (of `$firstN` and its like) is a constant, and not computed for each group.
+    /// Returns whether the parameter `n`, as `$firstN` has it, is a constant, and not computed for each group.
     /// True for accumulators without `n`.
     pub(crate) fn has_constant_number(&self) -> bool {
         self.0.n.as_ref().is_none_or(|n| n.as_constant().is_some())

@@ -172,7 +172,7 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 
 pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let Some([base, exponent]) = two_numbers(&arguments, [28762, 28763])? else { return Ok(Evaluated::NULL) };
-    // As in MongoDB, among decimals the sign decides, even that of a zero.
+    // As in MongoDB, the sign of a decimal exponent decides, even of a zero.
     let is_negative = match exponent {
         Number::Decimal(exponent) => exponent.is_negative(),
         Number::Double(exponent) if is_decimal(base) => exponent.is_sign_negative() && !exponent.is_nan(),

@@ -1,7 +1,7 @@
 //! Explains why a document does not match a filter, in the form of MongoDB's validation errors.
 //!
-//! An explanation follows the filter as written: its positions and conditions are those that the author of a validator knows. The parsed
-//! tree is simplified.
+//! An explanation follows the filter as written, because the author of a validator knows its positions and conditions. The parsed tree is
+//! simplified.
 
 mod clause;
 mod leaf;

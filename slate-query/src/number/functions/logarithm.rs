@@ -52,7 +52,7 @@ fn logarithm(
         let binary = Quad::of(x)?;
         let mut ln = natural(&binary)?;
         let distance = binary.sub(&Quad::from_i32(1))?;
-        // Near 1, the conversion to binary loses much of the distance from 1, of which the logarithm consists.
+        // Near 1, the conversion to binary loses many digits of the distance from 1, which determines the logarithm.
         if Quad::half().is_above(&distance.abs()) {
             let exact = Quad::of(x.minus(Decimal::from(1)))?;
             ln = ln.sub(&distance.sub(&exact)?.div(&binary)?)?;

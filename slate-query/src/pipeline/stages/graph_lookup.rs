@@ -176,7 +176,7 @@ impl GraphLookup {
         }
     }
 
-    /// Writes into `out` (cleared first) a document with what was found for it.
+    /// Writes into `out` (cleared first) a document with the array of documents found for it.
     pub fn write(&self, document: Doc<'_>, found: Value<'_>, out: &mut Vec<u8>) {
         set(document, self.target.parts(), Some(found), out);
     }

@@ -26,7 +26,7 @@ pub struct Group {
     argument: OwnedValue,
 }
 
-/// Groups, and what their accumulators have gathered, by number.
+/// Groups and the states of their accumulators, by number.
 #[derive(Debug, Default)]
 pub struct GroupStates {
     index: GroupIndex,
@@ -310,7 +310,7 @@ impl Group {
         }
     }
 
-    /// Writes into `out` (cleared first) the group's document, and releases what the group has gathered.
+    /// Writes into `out` (cleared first) the group's document, and releases the states of its accumulators.
     pub fn finish(&self, states: &mut GroupStates, group: usize, out: &mut Vec<u8>) {
         let GroupStates { index, gathered, .. } = states;
         self.finish_as(self.of_group(gathered, group), index.value(group), out);

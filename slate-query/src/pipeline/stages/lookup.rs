@@ -207,7 +207,7 @@ impl Lookup {
                 inner.with(name, value.visit(env, |value| value.map(Value::to_owned))?)
             })
         })?;
-        // What it computes is dropped with the stages, before those of the next document are parsed.
+        // Computed constants are dropped with the stages, before the stages for the next document are parsed.
         held::within(None, || parse_pipeline(self.pipeline.iter().flatten().map(OwnedValue::as_value), &inner))
     }
 

@@ -43,7 +43,7 @@ impl Redact {
     /// Writes into `out` (cleared first) what is left of the document. Returns false if nothing is left.
     ///
     /// # Errors
-    /// 17053 for a value that is no decision; those of the expression.
+    /// 17053 for a value that is no decision; the errors of the expression.
     pub fn apply(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<bool> {
         self.bindings.within(document, |env| {
             let decision = self.decide(env, document)?;

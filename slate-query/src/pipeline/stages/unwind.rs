@@ -128,7 +128,7 @@ impl fmt::Display for Unwind {
 /// so that no element is copied before its turn.
 #[derive(Clone, Debug, Default)]
 pub struct UnwoundRows {
-    /// The array's bytes, of which those before `next` were returned.
+    /// The array's bytes. The elements before the offset `next` were returned.
     array: Vec<u8>,
     next: usize,
     position: i64,

@@ -24,7 +24,7 @@ pub(in crate::update) trait Operator: fmt::Debug + Send + Sync {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }
 
-    /// Returns what the operator does where the field is missing.
+    /// Returns whether the operator creates missing fields.
     fn creates(&self) -> Creates {
         Creates::Fields
     }

@@ -29,7 +29,7 @@ impl Operator for DateToString {
         let optional = |part: &'v Option<Expression>| part.as_ref().map(|part| part.evaluate(env)).transpose();
         let date = self.date.evaluate(env)?;
         let (format, place) = (optional(&self.format)?, optional(&self.zone)?);
-        // MongoDB's order, which decides whether the result is that of a null date, null, or an error.
+        // MongoDB's order, which decides whether the result is the value for null dates, null, or an error.
         let given = match &format {
             None => None,
             Some(operand) => match operand.present() {

@@ -45,7 +45,7 @@ pub(in crate::pipeline::stages) fn parse(argument: Value<'_>, bindings: &Binding
     };
     let mut spec = Writer::new();
     spec.append(b"_id", group_by);
-    // An output without fields is that of an absent one.
+    // An empty output means the default one.
     bucket::write_output(&mut spec, output.filter(|output| !output.is_empty()));
     let group = group::parse_group(Doc::new(&spec.finish()), bindings)?;
     if !group.has_constant_numbers() {

@@ -51,7 +51,7 @@ pub(crate) struct Failure {
 /// Longest message on standard error, in characters. Messages of the database can repeat a query or a key.
 const LONGEST_MESSAGE: usize = 2_000;
 
-/// MongoDB's code for a value of a unique index that exists.
+/// MongoDB's code for a value that a unique index already contains.
 const DUPLICATE_KEY: i32 = 11_000;
 
 /// The names of the codes that errors of single documents and statements have: a server's reply has only their numbers.
@@ -142,7 +142,7 @@ impl Failure {
         self.kind == Kind::Unsatisfied
     }
 
-    /// Whether it refused a document whose `_id`, or whose values of a unique index, exist.
+    /// Whether a document was refused because its `_id`, or its values of a unique index, exist.
     pub(crate) fn is_duplicate(&self) -> bool {
         self.number() == Some(DUPLICATE_KEY)
     }
@@ -156,7 +156,7 @@ impl Failure {
         }
     }
 
-    /// Returns MongoDB's code.
+    /// Returns MongoDB's code; `None` if the failure has none, as that of a file.
     pub(crate) fn number(&self) -> Option<i32> {
         self.code().map(|(_, number)| number)
     }
@@ -205,7 +205,8 @@ impl Failure {
         self.exit
     }
 
-    /// Returns what a program can know about the failure.
+    /// Returns the failure as a document for programs: the message, the details of the database's error, the hint, and
+    /// the exit code.
     fn to_document(&self) -> Document {
         let mut document = bson::doc! { "error": &self.message };
         document.extend(self.details.iter().flat_map(|details| (**details).clone()));
@@ -285,7 +286,8 @@ impl From<slate_core::Error> for Failure {
     }
 }
 
-/// Returns what an error says about itself, with the names of MongoDB's replies where it has them.
+/// Returns the kind, the code and the details of an error. Fields that MongoDB's replies have, too, have the same
+/// names.
 fn details(error: &slate_core::Error) -> Document {
     let mut details = bson::doc! {
         "kind": format!("{:?}", error.kind()),

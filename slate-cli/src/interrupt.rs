@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// after which containers are killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A request to end.
+/// A signal that ends the running command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix has all signals"))]
 pub(crate) enum Signal {

@@ -40,8 +40,8 @@ pub(crate) enum ErrorFormat {
 }
 
 impl ErrorFormat {
-    /// Returns the format that the command line or `SLATE_ERRORS` asks for. It is needed also for errors of the command line, so it does not
-    /// wait until that was parsed.
+    /// Returns the format that `--errors` or `SLATE_ERRORS` selects. Reads the arguments itself, because errors of parsing them have the
+    /// format, too.
     pub(crate) fn get() -> Self {
         let arguments: Vec<String> = std::env::args_os().filter_map(|argument| argument.into_string().ok()).collect();
         let next = arguments.windows(2).filter_map(|pair| match pair {

@@ -95,7 +95,7 @@ impl Session {
         self.url.as_deref().is_some_and(endpoint::is_server)
     }
 
-    /// Returns the database of a file or of a server, for what `access` says.
+    /// Returns the session's database: an embedded one, opened with at least this access, or one of a server.
     ///
     /// # Errors
     /// Fails as [`read`](Self::read), [`write`](Self::write) and [`create`](Self::create) do, and if the server cannot be reached.

@@ -47,7 +47,7 @@ pub(super) struct Made {
 /// copy that fails drops no collection of another client.
 ///
 /// # Errors
-/// Fails before anything is written if a collection exists in both. Fails if another client creates one of them during the copy, or
+/// Fails before anything is copied if a collection exists in both. Fails if another client creates one of them during the copy, or
 /// if the target refuses a document.
 pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &mut Vec<Made>) -> Result<Copied> {
     let (mut names, existing) = (from.names()?, to.names()?);
@@ -133,7 +133,7 @@ fn created_meanwhile(name: &str) -> Failure {
     Failure::new(format!("the collection {name} was created by another client during the copy"))
 }
 
-/// Returns the UUID of a collection on a server.
+/// Returns the UUID of a collection on a server; `None` for an embedded database, and if the server reports none.
 fn uuid(to: &Endpoint, name: &str) -> Result<Option<Bson>> {
     if let Endpoint::Embedded(_) = to {
         return Ok(None);
@@ -221,7 +221,7 @@ pub(super) fn undo(to: &Endpoint, made: &[Made]) {
                 to.write_to_end(&command).map(drop)
             }
         };
-        // A target that cannot be reached is waited for once.
+        // Stops if the target cannot be reached, so that the command waits for it only once.
         if dropped.is_err_and(|failure| !failure.is_refusal() && !failure.is_unsatisfied()) {
             return;
         }

@@ -87,7 +87,7 @@ impl Run for CreateIndex {
 }
 
 impl CreateIndex {
-    /// Returns the name and the definition of the index, as MongoDB's `createIndexes` takes it.
+    /// Returns the name and the definition of the index, as MongoDB's `createIndexes` expects it.
     fn definition(&self) -> (String, Document) {
         let part = |(field, direction): (&String, &Bson)| match direction {
             Bson::String(kind) => format!("{field}_{kind}"),

@@ -52,7 +52,7 @@ pub(super) fn indexes(collection: &ReadCollection<RawDocumentBuf>) -> Result<Vec
     Ok(ready.map(|index| Document::try_from(index.to_definition().as_ref()).unwrap_or_default()).collect())
 }
 
-/// Returns the definitions of the indexes of a collection with these options.
+/// Returns the definitions of a collection's indexes. `options` are those of the collection.
 ///
 /// # Errors
 /// Fails if the storage or the server fails.

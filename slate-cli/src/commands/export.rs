@@ -155,7 +155,7 @@ impl Export {
         Ok(Exit::Success)
     }
 
-    /// Returns the number of documents that will be exported, if that is known without a query.
+    /// Returns the estimated number of documents to export; `None` with a filter, because only the query can count them.
     fn expected(&self, source: &CopySource, collection: &str) -> Result<Option<u64>> {
         let most = self.slice.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
         if self.filter.is_empty() {

@@ -60,7 +60,7 @@ macro_rules! queries {
 queries! { Aggregate<Document>, Delete, Find<RawDocumentBuf>, Update }
 
 impl Terms {
-    /// Adds them to one of MongoDB's commands.
+    /// Adds the hint, the collation and the variables to one of MongoDB's commands.
     pub(super) fn add_to(&self, command: &mut Document) {
         self.add_to_statement(command);
         if let Some(variables) = &self.variables {
@@ -68,7 +68,8 @@ impl Terms {
         }
     }
 
-    /// Adds them to a statement of MongoDB's `update` or `delete`. Variables belong to the command.
+    /// Adds the hint and the collation to a statement of MongoDB's `update` or `delete`. Variables belong to the
+    /// command.
     pub(super) fn add_to_statement(&self, statement: &mut Document) {
         if let Some(hint) = &self.hint {
             add_hint(statement, hint);
@@ -209,7 +210,7 @@ pub(super) fn add_hint(command: &mut Document, hint: &Hint) {
     command.insert("hint", hint);
 }
 
-/// Returns a number of documents as MongoDB's commands take it.
+/// Returns a number of documents as an int64 for MongoDB's commands; a larger one as the largest int64.
 pub(super) fn bounded(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -49,7 +49,7 @@ impl CopySource {
         }
     }
 
-    /// Returns the definitions of the indexes of a collection with these options.
+    /// Returns the definitions of a collection's indexes. `options` are those of the collection.
     ///
     /// # Errors
     /// Fails if the storage or the server fails.

@@ -92,7 +92,7 @@ impl Salvaged {
     }
 }
 
-/// Why a database cannot be read without its damaged parts.
+/// Why `--skip-damaged` is refused for a server and for a store without files.
 pub(super) const FILES_ONLY: &str = "--skip-damaged reads the files of a database";
 
 /// Makes a copy while its progress is drawn.

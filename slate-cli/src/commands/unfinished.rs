@@ -35,7 +35,7 @@ pub(super) fn remove(target: &Endpoint) -> Result<u64> {
     Ok(removed)
 }
 
-/// Returns what the names of a copy's collections have in common.
+/// Returns the identifier of a copy, which all names of its collections contain.
 fn copy_of(name: &str) -> &str {
     let own = name.strip_prefix(UNFINISHED).unwrap_or(name);
     own.split_once('.').map_or(own, |(copy, _)| copy)

@@ -22,7 +22,7 @@ use crate::{
 /// The database of a URL that names none, as in MongoDB's shell.
 const DEFAULT_DATABASE: &str = "test";
 
-/// How long the server is looked for unless the URL says so (`serverSelectionTimeoutMS`).
+/// How long the driver tries to reach the server, unless the URL has a limit (`serverSelectionTimeoutMS`).
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How often a command that waits for the server checks whether a signal has arrived.
@@ -62,7 +62,7 @@ impl Server {
             return Err(Failure::usage("slate does not look up servers in the DNS")
                 .hint("use the URL that names the hosts: mongodb://HOST:27017,HOST:27017/DATABASE?tls=true"));
         }
-        // The driver watches its servers from tasks.
+        // The driver monitors its servers from tasks.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let opened = runtime.block_on(async {
             let mut options = ClientOptions::parse(url).await?;

@@ -34,7 +34,7 @@ pub(super) fn file_of(dump: &Path, stem: &str) -> Option<PathBuf> {
 }
 
 impl Default for Metadata {
-    /// Creates a collection without options.
+    /// Returns the definition of a collection without options or indexes.
     fn default() -> Self {
         Self { kind: "collection".into(), options: Document::new(), indexes: Vec::new() }
     }
@@ -85,8 +85,7 @@ fn is_id(index: &Document) -> bool {
     matches!(direction, Some(Bson::Int32(1) | Bson::Int64(1))) || direction == Some(&Bson::Double(1.0))
 }
 
-/// Removes the version of a collation. It is the version of a library, and every system creates a collation with its
-/// own.
+/// Removes the version from the collation, if there is one: it is that of a library, and each system has its own.
 pub(crate) fn unversioned(mut definition: Document) -> Document {
     if let Ok(collation) = definition.get_document_mut("collation") {
         collation.remove("version");
@@ -94,7 +93,8 @@ pub(crate) fn unversioned(mut definition: Document) -> Document {
     definition
 }
 
-/// An index that is described without a collation has none, even if its collection has one.
+/// Returns the definition of an index. If only its collection has a collation, which would otherwise apply, the index
+/// gets the collation `simple`.
 fn with_collation(index: &Document, options: &Document) -> Document {
     let mut index = unversioned(index.clone());
     if options.contains_key("collation") && !index.contains_key("collation") {

@@ -24,7 +24,7 @@ pub(crate) struct Stdin {
 }
 
 impl Stdin {
-    /// Begins to read.
+    /// Starts the thread that reads.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
         let (sender, chunks) = sync_channel(AHEAD);
         thread::spawn(move || {

@@ -70,8 +70,8 @@ pub(super) fn begins_bson(head: &[u8]) -> bool {
     (5..=17 << 20).contains(&length) && matches!(kind, 0x01..=0x13 | 0x7f | 0xff) && *name != 0
 }
 
-/// Returns whether a mark of UTF-32 and characters follow each other. The mark is also the length of a document, but its
-/// fields are hardly such numbers.
+/// Returns whether the text begins with the mark of UTF-32 and valid characters. The mark can also be the length of a BSON
+/// document, but the bytes of its fields are hardly valid characters.
 fn is_marked_utf32(head: &[u8]) -> bool {
     let encoding = Encoding::Utf32Le;
     let Some(text) = head.strip_prefix(&[0xff, 0xfe, 0, 0]) else { return false };

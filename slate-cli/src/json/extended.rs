@@ -143,7 +143,7 @@ pub(super) fn uuid(text: &str) -> Result<Bson> {
     Ok(Bson::Binary(uuid.into()))
 }
 
-/// BSON requires a regular expression's options in alphabetical order.
+/// Returns a regular expression with its options in alphabetical order, which BSON requires.
 pub(super) fn regex(pattern: &str, options: &str) -> Result<Regex> {
     let mut sorted: Vec<char> = options.chars().collect();
     sorted.sort_unstable();
@@ -160,7 +160,7 @@ fn scoped(code: &Bson, scope: &Bson) -> Result<Bson> {
     Ok(Bson::JavaScriptCodeWithScope(JavaScriptCodeWithScope { code: text(code)?.to_owned(), scope }))
 }
 
-/// A DBPointer can only be constructed from its bytes.
+/// Converts `{"$ref": …, "$id": …}` to a DBPointer, by way of its bytes: the `bson` crate has no constructor.
 fn pointer(argument: &Bson) -> Result<Bson> {
     let [namespace, id] = members(argument, ["$ref", "$id"])?;
     let (namespace, id) = (text(namespace)?, id.as_object_id().ok_or("expected an ObjectId in $id")?);

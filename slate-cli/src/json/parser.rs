@@ -113,7 +113,7 @@ impl<'w> Parser<'w> {
         }
     }
 
-    /// Checks that nothing follows.
+    /// Checks that only white space and comments follow.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.skip_blank();
         if self.byte().is_none() { Ok(()) } else { Err(self.found("the end")) }

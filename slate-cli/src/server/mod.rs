@@ -36,8 +36,8 @@ const SIGNAL_STEP: Duration = Duration::from_millis(20);
 /// that does not answer. The process then ends as in a crash. The eight seconds of `Shutdown::now` and these make ten, as `docker stop` waits.
 const LEFTOVER_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the numbers for Prometheus is
-/// printed, if there is one.
+/// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the metrics is printed, if they are
+/// served.
 fn run(
     session: &mut Session,
     mut server: Server,

@@ -1,4 +1,4 @@
-//! The limit of open files, of which each connection takes one.
+//! The limit of this process's open files. Each connection is an open file.
 
 use crate::message::message;
 
@@ -31,7 +31,7 @@ fn raise(needed: usize) -> Option<usize> {
     if files(current) >= needed {
         return Some(files(current));
     }
-    // Some systems have a limit that they do not tell, and refuse to remove it.
+    // A system can refuse to remove the limit although it reports no maximum, so the limit is then set to `needed`.
     limit.current = limit.maximum.or(u64::try_from(needed).ok());
     // A failure leaves the limit as it is.
     let _ = setrlimit(Resource::Nofile, limit);

@@ -65,7 +65,7 @@ fn threshold(text: &str) -> std::result::Result<Duration, String> {
     setting("slow_query_threshold", text, |config| config.slow_query_threshold)
 }
 
-/// Reads a setting as a configuration of the library has it.
+/// Parses a setting in the notation of the library's `Config`.
 fn setting<T>(key: &str, text: &str, value: impl FnOnce(&Config) -> Option<T>) -> std::result::Result<T, String> {
     let config = bson::deserialize_from_document::<Config>(bson::doc! { "url": "memory:", key: text });
     let config = config.map_err(|error| error.to_string())?;

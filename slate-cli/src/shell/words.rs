@@ -3,7 +3,7 @@
 
 use super::scanner::{Scanner, Step};
 
-/// Why a line has no words yet: something is open at its end.
+/// The error for a line that ends within quotes or brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Open;
 

@@ -23,9 +23,9 @@ pub(super) struct Column {
 enum Seen {
     Neither,
     Numbers,
-    /// Numbers that are strings, such as this one.
+    /// Numbers that are read as strings, because Slate would write them differently; an example.
     Strings(String),
-    /// Both, which has been reported.
+    /// Numbers and such strings, which has been reported.
     Both,
 }
 
@@ -210,7 +210,7 @@ impl Fields {
         })
     }
 
-    /// Returns the number of the first column.
+    /// Returns the number of the first column of these fields.
     fn first(&self) -> usize {
         match self.list.first() {
             Some((_, Content::Cell(column))) => *column,

@@ -89,7 +89,7 @@ static ORACLE: Parts = &[
     ("TZH", "%:::z"),
 ];
 
-/// Offsets that can be `Z`. `strptime` has no directive for them.
+/// Placeholders for offsets that can also be `Z`, for which `strptime` has no directive.
 const ZULU_COLON: &str = "%:Z";
 const ZULU: &str = "%Z";
 
@@ -105,7 +105,7 @@ pub(super) enum Dialect {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DateLayout {
     format: String,
-    /// What stands for a final `Z`, where that is allowed.
+    /// The offset that replaces a final `Z`; `None` if the layout does not allow a `Z`.
     zulu: Option<&'static str>,
     digits: Digits,
 }
@@ -175,7 +175,8 @@ impl DateLayout {
     }
 
     /// Returns the milliseconds since 1970 of a date. Without an offset it is UTC; without a day it is the first of the
-    /// month. The error says that there are digits beyond milliseconds which the layout does not name.
+    /// month. `None` if the text has another layout. The error says that there are digits beyond milliseconds which the
+    /// layout does not name.
     pub(super) fn millis(&self, text: &str) -> Option<Result<i64, &'static str>> {
         let zulu = self.zulu.and_then(|offset| Some(format!("{}{offset}", text.strip_suffix('Z')?)));
         let mut parts = BrokenDownTime::parse(&self.format, zulu.as_deref().unwrap_or(text)).ok()?;

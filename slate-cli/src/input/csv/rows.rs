@@ -116,7 +116,8 @@ impl Rows {
         if head.contains(&b'\r') && !head.contains(&b'\n') { b'\r' } else { b'\n' }
     }
 
-    /// Skips a first line such as `sep=;`, by which a table tells Excel its delimiter, and returns the delimiter.
+    /// Skips a first line such as `sep=;`, which names the delimiter for Excel, and returns the delimiter; `None` without such a
+    /// line.
     fn take_named_delimiter(&mut self) -> Option<u8> {
         let line = self.ahead().split_inclusive(|byte| *byte == self.terminator).next()?;
         let length = line.len();
@@ -129,8 +130,8 @@ impl Rows {
         Some(delimiter)
     }
 
-    /// Reads the next row that is not an empty line. Stores its first `most` cells. After a fault, reading continues with the line
-    /// after the first line of the row.
+    /// Reads the next row that is not an empty line. Stores its first `most` cells; returns its lines and the number of all its
+    /// cells, `None` at the end. After a fault, reading continues with the line after the first line of the row.
     ///
     /// # Errors
     /// Fails if the source fails, after all rows before the failure.

@@ -4,8 +4,8 @@
 //! length (u32), kind (u8), images (u8), length of the name (u16), collection (u32), name, documents
 //! ```
 //!
-//! All numbers are little-endian. The collection is the number of the keyspace of its records, which a rename does not change. The name is
-//! the collection's, as it is stored. The documents follow each other, as [`Event`] lists them.
+//! All numbers are little-endian. `collection` is the number of the keyspace of the records, which a rename does not change. `name` is the stored
+//! name of the collection. `documents` are the documents of [`Event`], in its order.
 
 use slate_query::raw::{Doc, Value, write_one};
 use slate_store::Keyspace;
@@ -26,7 +26,7 @@ pub(crate) enum EventKind {
     DropDatabase,
 }
 
-/// The kinds, at the positions of their numbers.
+/// The kinds; a kind's position is its number in the log.
 const KINDS: [EventKind; 11] = [
     EventKind::Insert,
     EventKind::Update,
@@ -51,7 +51,7 @@ pub(crate) enum Images {
 /// The collection of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventSource<'e> {
-    /// The name, as it is stored.
+    /// The stored name.
     pub(crate) name: &'e str,
     /// The keyspace of the records; `None` for a view and for a database as a whole.
     pub(crate) records: Option<Keyspace>,
@@ -63,7 +63,7 @@ pub(crate) struct EventSource<'e> {
 pub(crate) struct Event<'e> {
     pub(crate) kind: EventKind,
     pub(crate) source: EventSource<'e>,
-    /// The new document of an insert, an update and a replacement. `{_id}` for a delete. For a definition: what was done.
+    /// The new document of an insert, an update and a replacement. `{_id}` for a delete. For a definition: the details of its change.
     pub(crate) document: Doc<'e>,
     /// What an update changed.
     pub(crate) description: Option<Doc<'e>>,
@@ -74,7 +74,7 @@ pub(crate) struct Event<'e> {
 const LENGTH: usize = 4;
 const HEAD: usize = 8;
 
-/// The number that stands for no keyspace.
+/// The number in the log for no keyspace.
 const NO_RECORDS: u32 = u32::MAX;
 
 impl EventKind {
@@ -82,14 +82,14 @@ impl EventKind {
         KINDS.iter().position(|kind| *kind == self).and_then(|at| u8::try_from(at).ok()).unwrap_or_default()
     }
 
-    /// Whether it is about a document.
+    /// Whether the event is a change of a document.
     pub(crate) fn is_of_document(self) -> bool {
         matches!(self, Self::Insert | Self::Update | Self::Replace | Self::Delete)
     }
 }
 
 impl<'e> Event<'e> {
-    /// Splits the first event off. `None` if the bytes end or are damaged.
+    /// Returns the first event and the bytes after it. `None` if the bytes are empty or damaged.
     pub(super) fn split(bytes: &'e [u8]) -> Option<(Self, &'e [u8])> {
         let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
         let (event, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
@@ -200,12 +200,12 @@ impl EventBuffer {
         self.bytes.is_empty()
     }
 
-    /// Returns the bytes of the largest event since it was empty the last time, or more.
+    /// Returns the size of the largest event in bytes; after `clear` that of an earlier one, or more.
     pub(crate) fn largest(&self) -> usize {
         self.largest
     }
 
-    /// Returns the bytes of all events.
+    /// Returns the size of all events in bytes.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -215,12 +215,12 @@ impl EventBuffer {
     }
 }
 
-/// Returns the bytes of an event.
+/// Returns the size of an event in bytes.
 pub(crate) fn event_size(name: &str, documents: &[&[u8]]) -> usize {
     LENGTH + HEAD + name.len() + documents.iter().map(|document| document.len()).sum::<usize>()
 }
 
-/// Returns whether changes of the collection are logged. Those of MongoDB's internal databases are not.
+/// Returns whether changes of the collection are logged: false in MongoDB's internal databases `admin`, `config` and `local`.
 pub(crate) fn is_logged(name: &str) -> bool {
     let database = name.strip_prefix('$').and_then(|full| full.split_once('.'));
     !matches!(database, Some(("admin" | "config" | "local", _)))

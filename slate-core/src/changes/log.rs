@@ -5,8 +5,8 @@
 //! value  time of the commit (u64), its milliseconds (i64), bytes logged before this entry (u64), events    little-endian
 //! ```
 //!
-//! The events of a small commit are one entry; those of a large one are cut into entries of at most [`ENTRY`] bytes, unless one event has
-//! more, so that they are neither written nor read at once.
+//! The events of a small commit are one entry. Those of a large commit are divided into entries of at most [`ENTRY`] bytes, so that they are not
+//! written or read all together. A larger event is an entry of its own.
 
 use std::ops::ControlFlow;
 
@@ -18,14 +18,14 @@ use crate::{
     catalog::{self, ChangeLogInfo},
 };
 
-/// The most bytes of an entry of several events. With its key and what a store adds it fits into 32 KiB: redb's pages have powers of two
-/// of bytes, so that a slightly longer entry would take twice as many.
+/// The most bytes of an entry of several events. With its key and what a store adds it fits into 32 KiB: redb's page sizes are powers of two, so a
+/// slightly longer entry would take twice the space.
 const ENTRY: usize = (32 << 10) - 128;
 
 const KEY: usize = 12;
 const HEAD: usize = 24;
 
-/// A place in the log: everything up to this event is before it.
+/// A position in the log, just after this event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) version: u64,
@@ -34,12 +34,12 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// After all events of the commit.
+    /// The end of commit `version`.
     pub(crate) fn after(version: u64) -> Self {
         Self { version, event: u32::MAX }
     }
 
-    /// Returns the position of the event before; the end of the commit before if this is the first.
+    /// Returns the position of the previous event; the end of the previous version if this event is the first.
     pub(crate) fn previous(self) -> Self {
         match self.event.checked_sub(1) {
             Some(event) => Self { event, ..self },
@@ -70,11 +70,11 @@ pub(crate) struct CommitTime {
     pub(crate) millis: i64,
 }
 
-/// What precedes the events of an entry.
+/// The header of an entry, before its events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EntryHead {
     pub(super) time: CommitTime,
-    /// How many bytes were logged before this entry.
+    /// The bytes logged before this entry, keys included, since the log was created.
     pub(super) before: u64,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct LogWriter<'w> {
     tail: &'w LogTail,
     position: Position,
     time: CommitTime,
-    /// How many bytes were logged before the next entry.
+    /// The bytes logged before the next entry, keys included.
     logged: u64,
     next: u32,
     entry: Vec<u8>,
@@ -108,13 +108,13 @@ pub(crate) struct LogWriter<'w> {
     most: usize,
 }
 
-/// Returns the bytes of an entry with one event of this size.
+/// Returns the size of the value of an entry with one event of this size, in bytes.
 pub(crate) fn entry_size(event: usize) -> usize {
     HEAD + event
 }
 
 impl<'w> LogWriter<'w> {
-    /// Begins the commit of this version.
+    /// Begins to write the events of the commit of this version.
     pub(crate) fn begin(log: &ChangeLogInfo, tail: &'w LogTail, version: Version, max_value: usize) -> Self {
         let (version, time, logged) = tail.begin(log, version);
         let position = Position { version, event: 0 };
@@ -143,7 +143,7 @@ impl<'w> LogWriter<'w> {
         Ok(())
     }
 
-    /// Writes what is left, and counts the entries. Those of a commit that failed before are not counted.
+    /// Writes the last entry and adds the commit's bytes to the tail. A commit that fails earlier adds nothing.
     pub(crate) fn finish(mut self, into: &mut dyn LastWrites) -> slate_store::Result<()> {
         if !self.entry.is_empty() {
             self.end_entry(into)?;
@@ -165,8 +165,7 @@ fn damaged() -> Error {
     Error::corrupt("the log of changes is damaged")
 }
 
-/// Calls `visitor` with the events after `after`, until it breaks. Returns the position of the event where it broke; at the end of the log
-/// `None`.
+/// Calls `visitor` with the events after `after`, until it breaks. Returns the position of the event at which it broke; `None` at the end of the log.
 pub(crate) fn read(
     view: &impl View,
     log: &ChangeLogInfo,
@@ -174,7 +173,7 @@ pub(crate) fn read(
     mut visitor: impl FnMut(Position, CommitTime, &Event<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<Option<Position>> {
     let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
-    // The entry with the event may contain later ones.
+    // The entry with the event `after` may contain later events.
     let next = Position { version: after.version, event: after.event.saturating_add(1) };
     let mut more = cursor.seek(Edge::Before(&next.key()))?;
     let is_of_commit = |key: &[u8]| Position::of_key(key).is_some_and(|position| position.version == after.version);
@@ -190,7 +189,7 @@ pub(crate) fn read(
             if position > after && visitor(position, head.time, &event)?.is_break() {
                 return Ok(Some(position));
             }
-            // The number of events of a commit is limited far below: the key of the entry is damaged.
+            // No commit has so many events: the key of the entry is damaged.
             position.event = position.event.checked_add(1).ok_or_else(damaged)?;
             events = rest;
         }
@@ -199,7 +198,7 @@ pub(crate) fn read(
     Ok(None)
 }
 
-/// Returns the head of the entry that `edge` finds, with its position and its length.
+/// Returns position, head and length of the entry at `edge`. The length is that of key and value in bytes.
 fn entry(view: &impl View, log: &ChangeLogInfo, edge: Edge<'_>) -> Result<Option<(Position, EntryHead, u64)>> {
     let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
     if !cursor.seek(edge)? {
@@ -228,11 +227,11 @@ pub(super) fn ends(view: &impl View, log: &ChangeLogInfo) -> Result<Option<Ends>
     }))
 }
 
-/// The first entry of a log, and what follows the last one.
+/// The first entry of a log, and the version, time and size at its end.
 pub(super) struct Ends {
     pub(super) first: EntryHead,
     first_version: u64,
-    /// The last commit.
+    /// The version of the last commit.
     pub(super) version: u64,
     pub(super) time: CommitTime,
     pub(super) logged: u64,
@@ -248,7 +247,7 @@ pub(crate) fn last_position(view: &impl View, log: &ChangeLogInfo) -> Result<Pos
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogCounts {
     pub(crate) bytes: u64,
-    /// The milliseconds of the first and of the last commit in it.
+    /// The times of the first and of the last commit in the log, in milliseconds since 1970; `None` if it is empty.
     pub(crate) first: Option<i64>,
     pub(crate) last: Option<i64>,
 }
@@ -259,7 +258,7 @@ pub(crate) fn counts(view: &impl View, log: &ChangeLogInfo) -> Result<LogCounts>
     Ok(LogCounts { bytes, first: Some(first.time.millis), last: Some(time.millis) })
 }
 
-/// Returns the least version whose entry fulfils a condition that all later entries fulfil as well; `None` if no entry does.
+/// Returns the least version whose entry meets a condition; `None` if no entry does. All entries after one that meets it must meet it, too.
 fn bisect(view: &impl View, log: &ChangeLogInfo, is_met: impl Fn(&EntryHead, u64) -> bool) -> Result<Option<u64>> {
     let (Some((first, ..)), Some((last, ..))) = (entry(view, log, Edge::First)?, entry(view, log, Edge::Last)?) else {
         return Ok(None);
@@ -287,7 +286,7 @@ fn bisect(view: &impl View, log: &ChangeLogInfo, is_met: impl Fn(&EntryHead, u64
     Ok(found)
 }
 
-/// Returns the position before the first commit at this time or later. `None` if the log does not reach back to that time.
+/// Returns the position before the first commit with this time stamp or a later one. `None` if the log does not reach back to that time.
 pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> Result<Option<Position>> {
     if stamp < log.since {
         return Ok(None);
@@ -295,7 +294,7 @@ pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> 
     let Some(version) = bisect(view, log, |head, _| head.time.stamp >= stamp)? else {
         return Ok(Some(last_position(view, log)?));
     };
-    // Commits before the first one that is left may have been later than the time.
+    // Deleted commits, before the first one left, may have been later than `stamp`.
     let is_trimmed = catalog::trimmed_changes(view, log)?.is_some();
     let first = entry(view, log, Edge::First)?.filter(|(position, ..)| is_trimmed && position.version == version);
     if first.is_some_and(|(_, head, _)| head.time.stamp > stamp) {
@@ -304,19 +303,19 @@ pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> 
     Ok(Some(Position::after(version.saturating_sub(1))))
 }
 
-/// What to delete of a log.
+/// The part of a log to delete.
 #[derive(Clone, Debug)]
 pub(crate) struct Trim {
-    /// What follows it has not been read by those who have read everything that is deleted.
+    /// Readers at or after this position lose no events.
     pub(crate) position: Position,
-    /// The key above all of it.
+    /// The key at which the part ends, exclusive.
     pub(crate) end: Vec<u8>,
 }
 
-/// The bytes of the log that one commit deletes, so that writers do not wait for it long.
+/// The bytes of the log that one trimming commit deletes, about: writers wait for it.
 const TRIM_BYTES: u64 = 4 << 20;
 
-/// Returns the oldest part of what exceeds the limits of a log. The last commit stays.
+/// Returns the oldest part of the log that exceeds its limits of age and size; `None` if the log is within them. The last commit stays.
 pub(crate) fn trim(view: &impl View, log: &ChangeLogInfo, now_millis: i64) -> Result<Option<Trim>> {
     let Some(Ends { first, first_version, version: last, logged, .. }) = ends(view, log)? else { return Ok(None) };
     let age = i64::try_from(log.limits.age.as_millis()).unwrap_or(i64::MAX);
@@ -334,7 +333,7 @@ pub(crate) fn trim(view: &impl View, log: &ChangeLogInfo, now_millis: i64) -> Re
     Ok(Some(Trim { position: last_before(view, log, &end)?, end }))
 }
 
-/// Returns the position of the last event below a key.
+/// Returns the position of the last event below the key `end`. If it is a change of a definition: the end of its commit.
 fn last_before(view: &impl View, log: &ChangeLogInfo, end: &[u8]) -> Result<Position> {
     let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
     cursor.seek(Edge::Before(end))?;
@@ -344,7 +343,7 @@ fn last_before(view: &impl View, log: &ChangeLogInfo, end: &[u8]) -> Result<Posi
     loop {
         let (event, rest) = Event::split(events).ok_or_else(damaged)?;
         if rest.is_empty() {
-            // The invalidation that follows such an event is made of it, so that a stream which has read just the event has lost something.
+            // The invalidation after a change of a definition is computed from its event: a stream between the two would lose it.
             return Ok(if event.kind.is_of_document() { position } else { Position::after(position.version) });
         }
         position.event = position.event.checked_add(1).ok_or_else(damaged)?;
@@ -352,7 +351,7 @@ fn last_before(view: &impl View, log: &ChangeLogInfo, end: &[u8]) -> Result<Posi
     }
 }
 
-/// Returns the position of the last event that is no longer in the log; the one before all commits if it is complete.
+/// Returns the position of the last event that was deleted from the log; the position before all commits if nothing was.
 pub(crate) fn trimmed(view: &impl View, log: &ChangeLogInfo) -> Result<Position> {
     let last = catalog::trimmed_changes(view, log)?;
     Ok(last.map_or(Position::after(0), |(version, event)| Position { version, event }))

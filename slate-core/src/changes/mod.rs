@@ -1,5 +1,4 @@
-//! The log of changes: what each commit did, in the order of commits. Change streams, live queries and tailing cursors read it, and
-//! nothing else.
+//! The log of changes: what each commit did, in the order of commits. Only change streams, live queries and tailing cursors read it.
 //!
 //! ```text
 //! a write ──▶ EventBuffer            one event per document, made with the change itself      (write/change_set.rs)
@@ -14,10 +13,9 @@
 //! # What must stay true
 //!
 //! - **An event is committed with its change or not at all.** Both are in one commit, so a crash loses neither alone.
-//! - **Positions ascend with commits.** A position is the version of a commit and the number of an event within it. A commit gets its version
-//!   under the lock that orders commits. A reader that has seen everything up to a position misses nothing above it.
-//! - **A stream that has read a snapshot to its end waits for a commit that it does not see.** It registers its waker first and reads once
-//!   more, so that no commit falls in between.
+//! - **Positions ascend with commits.** A position is the version of a commit and the number of an event within it. A commit gets its version under
+//!   the lock that orders commits. So no commit appears later below a position that a reader has passed.
+//! - **A stream misses no commit between its last read and its wait.** It registers its waker first and then reads once more.
 //! - **Time and size ascend with the version**, so that both are found by bisection: each entry has the time of its commit and the number of
 //!   bytes that were logged before it.
 //!

@@ -1,5 +1,5 @@
-//! Streams that wait for what wakes nobody: commits of other processes, and their own deadlines. One thread at a time looks for all of a
-//! database: it takes turns for as long as a stream needs it.
+//! Polls for events that wake no stream by themselves: commits of other processes, and deadlines. One thread polls for all waiting streams of a
+//! database, in short turns, while a stream needs it.
 
 use std::{
     collections::BTreeMap,
@@ -11,13 +11,13 @@ use std::{
 
 use super::{OtherWriters, POLL, Position, Wakers};
 
-/// How long a turn lasts at most, so that a runtime that shuts down does not wait for it longer.
+/// The longest turn: a runtime that shuts down waits for the end of the turn.
 const TURN: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 pub(super) struct Polling {
     state: Mutex<PollingState>,
-    /// Told when a turn may have to end sooner.
+    /// Notified when a turn may have to end sooner: a stream was added, or the last one removed.
     changed: Condvar,
 }
 
@@ -26,21 +26,21 @@ struct PollingState {
     has_thread: bool,
     /// How many streams wait for commits of other processes.
     lookers: usize,
-    /// When the next look is due; `None` before the first.
+    /// When to look for commits of other processes again; `None` before the first time.
     next_look: Option<Instant>,
     next: u64,
     deadlines: BTreeMap<(Instant, u64), Waker>,
     seen: Option<Seen>,
 }
 
-/// Where the last look ended: everything before it has woken its streams.
+/// Where the last look for commits of other processes ended: the streams of all earlier commits were woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) log: u32,
     pub(crate) position: Position,
 }
 
-/// A stream for which a thread takes turns, until this is dropped.
+/// The registration of a stream with the polling thread, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Polled {
     wakers: Arc<Wakers>,
@@ -48,13 +48,13 @@ pub(crate) struct Polled {
     deadline: Option<(Instant, u64)>,
 }
 
-/// What the thread that polls for the streams does after a turn.
+/// What the polling thread does after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// Nobody needs it: it ends.
+    /// No stream needs the thread: it ends.
     Last,
     Again,
-    /// It looks for commits of other processes first.
+    /// Takes another turn, after it has looked for commits of other processes.
     Look,
 }
 
@@ -65,7 +65,7 @@ impl PollingState {
 }
 
 impl Wakers {
-    /// Takes turns for a stream that waits: `waker` is woken at the deadline. Returns also whether a thread has to be started.
+    /// Registers a waiting stream: `waker` is woken at `deadline`. Returns also whether the caller must start a polling thread.
     pub(crate) fn poll(
         self: &Arc<Self>,
         waker: Waker,
@@ -112,7 +112,7 @@ impl Wakers {
         turn
     }
 
-    /// Ends the turns of a thread that cannot go on. The streams that wait are woken, and start another one.
+    /// Ends polling on a thread that failed. Wakes all waiting streams, which start another thread.
     pub(crate) fn abandon_turns(&self) {
         let mut state = self.polling();
         state.has_thread = false;
@@ -143,7 +143,7 @@ impl Drop for Polled {
         let removed = self.deadline.and_then(|deadline| state.deadlines.remove(&deadline));
         let is_needed = state.is_needed();
         drop(state);
-        // Dropping a waker may drop its task, and with it others that are polled.
+        // Dropped without the lock: a waker may own its task, whose drop removes other registrations.
         drop(removed);
         if !is_needed {
             self.wakers.polling.changed.notify_all();

@@ -1,4 +1,4 @@
-//! Events as MongoDB's documents.
+//! Events as MongoDB's change events.
 
 use slate_query::raw::{Doc, Kind, Value, Writer};
 use slate_store::Keyspace;
@@ -6,7 +6,7 @@ use slate_store::Keyspace;
 use super::{CommitTime, Event, EventKind, Token, TokenKind};
 use crate::namespace;
 
-/// Which fields the documents of a stream have beyond the usual ones.
+/// Whether a stream has MongoDB's expanded events, with more kinds and fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expanded {
     No,
@@ -14,10 +14,10 @@ pub(crate) enum Expanded {
     Yes,
 }
 
-/// What a stream adds to an event.
+/// Fields that a stream adds to a change event. `None`: no such field; `Some(None)`: null.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Added<'a> {
-    /// The document of an update, null if there is none. `None`: the event has no such field.
+    /// `fullDocument`. Ignored for inserts and replacements, which have their own.
     pub(crate) full_document: Option<Option<Doc<'a>>>,
     pub(crate) before: Option<Option<Doc<'a>>>,
 }
@@ -40,19 +40,19 @@ impl EventKind {
         }
     }
 
-    /// Whether only streams with expanded events have it.
+    /// Whether only streams with expanded events yield events of this kind.
     pub(crate) fn is_expanded(self) -> bool {
         matches!(self, Self::Create | Self::CreateIndexes | Self::DropIndexes | Self::Modify)
     }
 }
 
 impl<'e> Event<'e> {
-    /// Returns the stored name that a collection gets by a rename.
+    /// Returns the new stored name of a renamed collection; `None` for other events.
     pub(crate) fn renamed_to(&self) -> Option<&'e str> {
         self.document.get("to").and_then(Value::as_str).filter(|_| self.kind == EventKind::Rename)
     }
 
-    /// Returns the event as MongoDB's document.
+    /// Returns MongoDB's change event, as BSON.
     pub(crate) fn shaped(&self, time: CommitTime, token: Token, expanded: Expanded, added: Added<'_>) -> Vec<u8> {
         let mut out = Writer::with_capacity(self.document.bytes().len() + 256);
         let uuid = self.source.records.filter(|_| expanded == Expanded::Yes);
@@ -93,7 +93,7 @@ impl<'e> Event<'e> {
         out.finish()
     }
 
-    /// Appends what was done to a definition.
+    /// Appends `operationDescription`: the details of a change of a definition.
     fn write_operation(&self, log: u32, out: &mut Writer) {
         match self.kind {
             EventKind::Drop | EventKind::DropDatabase => {}
@@ -118,15 +118,15 @@ impl<'e> Event<'e> {
     }
 }
 
-/// Returns the event that ends a stream whose collection or database was dropped or renamed.
+/// Returns the `invalidate` event, which ends a stream whose collection or database was dropped or renamed.
 pub(crate) fn invalidation(time: CommitTime, token: Token) -> Vec<u8> {
     let mut out = Writer::new();
     write_head(&mut out, "invalidate", time, Token { kind: TokenKind::Invalidate, ..token }, None);
     out.finish()
 }
 
-/// Returns the UUID of the collection with these records in the database with this log: MongoDB's identity of a collection, which a rename
-/// does not change. It has version 8 of RFC 9562, whose other bits are free: here the numbers of both.
+/// Returns a collection's UUID: MongoDB's identity of a collection, which a rename does not change. It has version 8 of RFC 9562, whose other bits
+/// are free: here the ID of the log and the keyspace of the records.
 pub(crate) fn collection_uuid(log: u32, records: Keyspace) -> [u8; 16] {
     const VERSION_AND_VARIANT: u128 = 8 << 76 | 1 << 63;
     (u128::from(log) << 96 | VERSION_AND_VARIANT | u128::from(records.0)).to_be_bytes()

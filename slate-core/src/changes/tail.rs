@@ -5,30 +5,29 @@ use slate_store::{Version, View};
 use super::log::{CommitTime, Ends, ends, trimmed};
 use crate::{Result, catalog::ChangeLogInfo, clock};
 
-/// What this process knows of the end of the log: the next commit continues there. Only the process that writes has one.
+/// The end of the log, where the next commit continues, as this process knows it. Loaded before the first logged commit.
 #[derive(Debug, Default)]
 pub(crate) struct LogTail(Mutex<Option<TailState>>);
 
 #[derive(Clone, Copy, Debug)]
 struct TailState {
-    /// The log that it is about.
+    /// The ID of the log.
     id: u32,
     version: u64,
     time: CommitTime,
-    /// How many bytes were logged in all, and how many of them were trimmed.
+    /// All bytes logged so far, and those of them that were trimmed.
     logged: u64,
     trimmed: u64,
-    /// The milliseconds of the oldest commit in the log.
+    /// The time of the oldest commit in the log, in milliseconds since 1970.
     oldest: i64,
 }
 
-/// Versions that are left out when a process continues a log that exists. Commits that were not synced may be lost by a crash, and a
-/// restored backup lacks the later ones: streams that saw them then continue behind the end of the log, and must not take a new commit for
-/// one that they have seen.
+/// Versions that a process skips when it continues an existing log. A crash loses commits that were not synced, and a restored backup lacks later
+/// ones. A stream that has seen such commits continues beyond the end of the log; no new commit may have a version that it has seen.
 const LOST_COMMITS: u64 = 1 << 32;
 
 impl LogTail {
-    /// Reads the end of the log once, before the first commit that is logged.
+    /// Reads the end of the log, if it was not read before.
     pub(crate) fn load(&self, view: &impl View, log: &ChangeLogInfo) -> Result<()> {
         if self.state().is_some_and(|state| state.id == log.id) {
             return Ok(());
@@ -44,7 +43,7 @@ impl LogTail {
         Ok(())
     }
 
-    /// Forgets what it knows, after the log was trimmed.
+    /// Reads again how much was trimmed and the time of the oldest commit. Called after a trim.
     pub(crate) fn trimmed(&self, view: &impl View, log: &ChangeLogInfo) -> Result<()> {
         let now = read(view, log)?;
         if let Some(state) = self.state().as_mut().filter(|state| state.id == log.id) {
@@ -53,8 +52,8 @@ impl LogTail {
         Ok(())
     }
 
-    /// Begins the commit of this version, under the lock that orders commits. Returns the version under which it is logged, its time, and the
-    /// bytes that were logged before it. The versions of a store in memory begin again when it is loaded from a backup; those in the log go on.
+    /// Begins the commit of this version, under the lock that orders commits. Returns the version under which it is logged, its time, and the bytes
+    /// logged before it. A memory store's versions restart when it is loaded from a backup; those in the log continue.
     pub(super) fn begin(&self, log: &ChangeLogInfo, version: Version) -> (u64, CommitTime, u64) {
         let millis = clock::now_millis();
         let mut guard = self.state();
@@ -70,14 +69,14 @@ impl LogTail {
         (state.version, state.time, state.logged)
     }
 
-    /// Ends the entries of a commit, under the same lock. `logged` is the number of bytes that were logged in all.
+    /// Ends the commit, under the same lock. `logged` is the number of all bytes logged so far.
     pub(super) fn end(&self, logged: u64) {
         if let Some(state) = &mut *self.state() {
             state.logged = logged;
         }
     }
 
-    /// Returns whether the log exceeds its limits by so much that trimming it is worth a commit.
+    /// Returns whether the log exceeds a limit by more than an eighth, and an age limit by another second: enough to be worth a commit.
     pub(crate) fn is_due(&self, log: &ChangeLogInfo) -> bool {
         let Some(state) = self.state().filter(|state| state.id == log.id) else { return false };
         let bytes = state.logged.saturating_sub(state.trimmed);

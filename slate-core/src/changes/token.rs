@@ -6,26 +6,26 @@ use slate_query::{
 use super::Position;
 use crate::{Error, Result};
 
-/// Where a stream continues, as `{_data: text}`. The text has the hexadecimal digits of
+/// A resume token: where a stream continues, as `{_data: text}`. The text has the hexadecimal digits of
 ///
 /// ```text
 /// version (u64), number of the event (u32), kind (u8), log (u32), part of a split event (u32)    big-endian
 /// ```
 ///
-/// so that the texts of a log sort as its events do. That of a stream whose first commit is still to come has the time of its start (u64)
-/// behind them.
+/// so that the texts of a log sort as its events do. A stream with a start time in the future appends this time (u64) to them, until it has read a
+/// commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) position: Position,
     pub(crate) kind: TokenKind,
     pub(crate) log: u32,
-    /// The number of the part, counted from 0, of an event that was split.
+    /// The number of the part of a split event, counted from 0.
     pub(crate) part: u32,
-    /// The time before which commits after the position are not shown; 0 if there are none.
+    /// The start time of the stream: earlier commits after the position are skipped. 0 if none are.
     pub(crate) earliest: u64,
 }
 
-/// What a token stands for.
+/// The item that a token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// An event.
@@ -34,13 +34,13 @@ pub(crate) enum TokenKind {
     Part,
     /// The invalidation that follows an event.
     Invalidate,
-    /// A place between events.
+    /// A position without an item.
     Mark,
 }
 
 const KINDS: [TokenKind; 4] = [TokenKind::Event, TokenKind::Part, TokenKind::Invalidate, TokenKind::Mark];
 
-/// Bytes of a token, and those of one with a time.
+/// The bytes of a token without and with a start time.
 const LENGTH: usize = 21;
 const LENGTH_WITH_TIME: usize = LENGTH + 8;
 
@@ -74,7 +74,7 @@ impl Token {
     /// Reads a token.
     ///
     /// # Errors
-    /// 40647 if it is no document with a text `_data`; `FailedToParse` (9) for another text than a token's.
+    /// 40647 without a string `_data`; `FailedToParse` (9) if the string is not a token.
     pub(crate) fn read(token: Doc<'_>) -> Result<Self> {
         let Some(data) = token.get("_data").filter(|data| data.kind() == Kind::String).and_then(|data| data.as_str())
         else {

@@ -1,5 +1,5 @@
-//! Streams that wait for a commit. A waiting stream is an entry in a table, and no thread. A commit takes the entries of the collections that
-//! it changed out of the table and wakes them; it does not look at the others.
+//! Streams that wait for a commit. A waiting stream is an entry in a table and occupies no thread. A commit removes and wakes the entries of the
+//! collections that it changed; it does not look at the others.
 
 use std::{
     sync::{
@@ -16,10 +16,10 @@ use ahash::AHashMap;
 use super::polling::Polling;
 use crate::namespace;
 
-/// How long after a look for commits of other processes, which wake nobody, the next one comes.
+/// The interval at which waiting streams look for commits of other processes, which wake no stream here.
 pub(crate) const POLL: Duration = Duration::from_millis(10);
 
-/// Whether commits of other processes, which wake nobody here, are to be expected.
+/// Whether other processes may commit. Their commits wake no stream here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OtherWriters {
     None,
@@ -38,7 +38,7 @@ pub(crate) enum Watched {
 }
 
 impl Watched {
-    /// Returns whether changes of the collection belong to the stream.
+    /// Returns whether changes of this collection, a stored name, belong to the stream.
     pub(crate) fn includes(&self, collection: &str) -> bool {
         match self {
             Self::Collection(watched) => **watched == *collection,
@@ -48,10 +48,10 @@ impl Watched {
     }
 }
 
-/// The streams of a database that wait.
+/// The waiting streams of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers {
-    /// How many wait, so that a commit takes the lock only if there are some.
+    /// The number of waiting streams. A commit takes the lock only if it is not 0.
     waiting: AtomicUsize,
     next: AtomicU64,
     table: Mutex<AHashMap<Watched, AHashMap<u64, Waker>>>,
@@ -59,7 +59,7 @@ pub(crate) struct Wakers {
     pub(super) polling: Polling,
 }
 
-/// A stream that waits, until it is woken or this is dropped.
+/// The registration of a waiting stream, until it is woken or this is dropped.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     wakers: Arc<Wakers>,
@@ -76,12 +76,12 @@ impl Wakers {
         table.entry(watched.clone()).or_default().insert(number, waker);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         drop(table);
-        // Either the commit sees that a stream waits, or the stream sees the commit.
+        // Either `committed` sees the waiting stream, or the stream's next read sees the commit.
         fence(Ordering::SeqCst);
         Waiting { wakers: Arc::clone(self), watched: watched.clone(), number }
     }
 
-    /// Wakes the streams of these collections. Called when a commit has become visible.
+    /// Wakes the streams that watch these collections. Must be called after the commit has become visible.
     pub(crate) fn committed<'n>(&self, collections: impl Iterator<Item = &'n str>) {
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) == 0 {
@@ -126,7 +126,7 @@ impl Drop for Waiting {
             self.wakers.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         drop(table);
-        // Dropping a waker may drop its task, and with it others that wait.
+        // Dropped without the lock: a waker may own its task, whose drop removes other registrations.
         drop(removed);
     }
 }

@@ -12,8 +12,8 @@ pub(super) struct Announcement {
 }
 
 impl Announcement {
-    /// Announces that the definitions of these collections are about to change. `None` if there are none, where only this process writes
-    /// to the database, and if the announcement fails: the change then has to win by itself.
+    /// Announces that the definitions of these collections are about to change. `None` without collections, if only this process writes to the
+    /// database, and if the announcement fails: writers then do not make way for the change.
     pub(super) fn make(engine: Arc<dyn Engine>, collections: Vec<Box<str>>, wait: Duration) -> Option<Self> {
         if collections.is_empty() || engine.capabilities().exclusive {
             return None;
@@ -24,12 +24,12 @@ impl Announcement {
         Some(Self { engine, changes, id, wait })
     }
 
-    /// Announces the change again, because that of another process may stand in its place. The id is new: others ignore one for which they
-    /// have waited for a limited time.
+    /// Announces the change again, because an announcement of another process may have replaced it. The id is new: writers make way for each id for a
+    /// limited time only.
     pub(super) fn repeat(&mut self) {
         self.id = random_number();
         self.changes.iter_mut().for_each(|change| change.id = self.id);
-        // If it fails, the change has to win by itself.
+        // If this fails, writers do not make way for the change.
         let _ = self.engine.announce(&self.changes, self.wait);
     }
 
@@ -40,7 +40,7 @@ impl Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // If this fails, others withdraw the announcement after they have made way for its longest time.
+        // If this fails, other processes withdraw the announcement after they have made way for it for the longest time.
         let _ = self.engine.withdraw(&self.changes, self.wait);
     }
 }

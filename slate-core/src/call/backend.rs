@@ -37,7 +37,7 @@ pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
     validator: Arc<OptimisticValidator>,
-    /// For threads that work beside its calls.
+    /// For background threads, which must not keep the backend open.
     pub(super) this: Weak<Self>,
     pub(super) stale: StaleQueue,
     pub(super) drops: Arc<DropQueue>,
@@ -65,13 +65,13 @@ impl<S: Store> Backend<S> {
             stale: StaleQueue::default(),
             drops: Arc::default(),
         });
-        // The view ends before the drops, so that each can use the space of the one before.
+        // The view is dropped first, so that each drop can use the space that the previous one freed.
         let pending = catalog::pending_drops(backend.reader()?.view())?;
         backend.execute_drops(&pending);
         Ok(backend)
     }
 
-    /// Deletes what exceeds the limits of the log of changes.
+    /// Trims the log of changes to its limits.
     fn trim_log(&self, wait: Duration) -> Result<()> {
         let now = clock::now_millis();
         let limits = Interrupt::default();
@@ -92,7 +92,7 @@ impl<S: Store> Backend<S> {
         Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
-    /// Calls `visitor` with a record of the latest commit if the record exists and the read need not wait.
+    /// Calls `visitor` with a record of the latest commit if the record exists. Postponed if the read would have to wait.
     fn try_visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         self.observer().point_read(collection, || {
             let records = |catalog: &Catalog| match catalog.collection(collection) {
@@ -110,8 +110,7 @@ impl<S: Store> Backend<S> {
                 Some((Err(read), _)) => return Ok(read),
                 Some((Ok(records), version)) => (records, version),
             };
-            // The store reads its latest commit, in which the records can be those of another collection: after a rename, and a write
-            // to what was renamed.
+            // The store reads its latest commit. By then the collection may have been renamed and written to under its new name.
             let read = self.store.try_get(records, key, |stored| {
                 catalogs.is_unchanged_since(version).then(|| PointRead::visit(Doc::stored(stored), visitor))
             })?;
@@ -152,12 +151,12 @@ impl<S: Store> Backend<S> {
         self.observer().point_read(collection, || reader.visit(collection, key, id, || Ok(true), visitor))
     }
 
-    /// Calls `visitor` with the latest record, if it exists, in one round trip: with the last known catalog, and beside the record the number
-    /// of its definitions. Postponed if another process has changed these, or the store does not tell.
+    /// Calls `visitor` with the latest record, if it exists, in one round trip: uses the last known catalog, and reads the version of the definitions
+    /// with the record. Postponed if it takes more, for example because another process has changed the definitions.
     ///
-    /// The two can be read at different times, one by one. The number only grows, so the definitions held until it was read. If the record
-    /// was read later, a drop in between is harmless: nobody writes to what was dropped, so the record is as it was just before, or is
-    /// missing as it was just after. A collection that was renamed in between can have got writes under its new name.
+    /// Record and version may be read one after the other. Versions only grow, so the definitions were valid until the version was read. If the
+    /// record was read later, a drop in between is harmless: nothing writes to a dropped collection, so the record is as just before the drop, or
+    /// missing as just after it. But a collection that was renamed in between may have been written to under its new name.
     fn visit_latest(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         let Some((catalog, version)) = self.shared.catalogs.last_read() else { return Ok(PointRead::Postponed) };
         let Some(found) = catalog.collection(collection) else { return Ok(PointRead::Postponed) };
@@ -194,7 +193,7 @@ impl<S: Store> Backend<S> {
         Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)
     }
 
-    /// Begins a transaction, whose catalog is to be confirmed.
+    /// Begins a transaction whose catalog must still be confirmed.
     fn session_ahead(&self, options: &BeginOptions) -> Result<Session<S::Transaction>> {
         let begun = self.store.begin(options.wait).map_err(Error::from);
         let transaction = begun.inspect_err(|error| self.observer().failed(error))?;
@@ -220,14 +219,14 @@ impl<S: Store> Backend<S> {
         Ok((view, catalog))
     }
 
-    /// Returns the catalog of a view, or one that is to be confirmed.
+    /// Returns the catalog of a view; with a `CatalogCheck`, it must still be confirmed.
     fn catalog_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
         let loaded = self.shared.catalogs.load_ahead(view)?;
         self.notice_drops();
         Ok(loaded)
     }
 
-    /// Lets a thread look for pending drops if other definitions were read, on a store that several processes write to.
+    /// Starts the execution of pending drops in the background if changed definitions were read, on a store that several processes write to.
     fn notice_drops(&self) {
         if self.shared.catalogs.take_redefined() {
             self.drop_beside();
@@ -309,7 +308,7 @@ impl<S: Store> Engine for Backend<S> {
             let mut session = self.session_ahead(options)?;
             match session.confirm_for_all()? {
                 Confirmed::Outdated => {}
-                // What the transaction will use is not known yet, so it makes way for changes of any collection, for a while.
+                // The collections that the transaction will use are not known yet, so it makes way for changes of any collection, for a limited time.
                 Confirmed::InTheWay
                     if Instant::now() < *end.get_or_insert_with(|| Instant::now() + HOLD.min(options.wait)) =>
                 {
@@ -353,11 +352,11 @@ impl<S: Store> Engine for Backend<S> {
             }
         }
         if work.trims_log {
-            // What remains is deleted after a later commit.
+            // The rest is deleted after a later commit.
             let _ = self.trim_log(wait);
         }
         if !work.abandoned.is_empty() {
-            // One that stays is withdrawn after a later commit.
+            // An announcement that remains is withdrawn after a later commit.
             let _ = self.withdraw(&work.abandoned, wait);
         }
         self.refresh_statistics(&work.stale);

@@ -1,5 +1,5 @@
-//! A stream of changes: reads the log from its position to the end, and makes a document of each event. Nothing runs between two calls; the
-//! caller waits as it likes, with a waker.
+//! A change stream: reads the log from its position to the end and makes change events. Nothing runs between two calls; the caller waits for commits
+//! with a waker of its choice.
 
 use std::{collections::VecDeque, ops::ControlFlow, task::Waker};
 
@@ -24,21 +24,21 @@ use crate::{
     entry::record_key,
 };
 
-/// Where a stream begins.
+/// The position at which a stream begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum StreamStart {
     /// With the next commit.
     #[default]
     Now,
-    /// After an event that did not end a stream.
+    /// After an event other than an invalidation.
     ResumeAfter(Token),
-    /// After any event.
+    /// After any event, also an invalidation.
     StartAfter(Token),
-    /// With the first commit at this time: seconds in the upper half, a counter in the lower half.
+    /// With the first commit at this time or later: seconds in the upper half, a counter in the lower half.
     At(u64),
 }
 
-/// What a stream shows.
+/// The arguments of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamSpec {
     pub(crate) watched: Watched,
@@ -46,31 +46,31 @@ pub(crate) struct StreamSpec {
     pub(crate) full_document: FullDocument,
     pub(crate) before: FullDocumentBeforeChange,
     pub(crate) expanded: Expanded,
-    /// The stages that follow `$changeStream`. Each makes at most one document of a document.
+    /// The stages that follow `$changeStream`. Each returns at most one document for a document.
     pub(crate) stages: Vec<Stage>,
-    /// Whether a document that is too large for a reply is split.
+    /// Whether change events that are too large for a reply are split.
     pub(crate) splits: bool,
 }
 
-/// A document of a stream, and the token with which a stream continues after it.
+/// A change event, or a part of one, and its resume token.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamDocument {
     pub(crate) document: RawDocumentBuf,
     pub(crate) token: Token,
 }
 
-/// Something that follows the log: it reads what was committed, and hands out what follows from it. The caller waits between reads.
+/// A reader of the log, which makes items of its events. Between reads the caller waits.
 pub(crate) trait Follower: Send + 'static {
     type Item;
 
-    /// Returns the next item that was read.
+    /// Removes and returns the next ready item; `None` if none is ready.
     fn take(&mut self) -> Option<Self::Item>;
-    /// Whether nothing can follow what was taken.
+    /// Whether the last item was taken: no further one can follow.
     fn is_over(&self) -> bool;
-    /// Reads what was committed. Returns whether items are ready, or more is to be read at once.
+    /// Reads the log further if no items are ready. Returns whether items are ready or the log has more to read.
     ///
     /// # Errors
-    /// Those of what is read. The follower then has ended.
+    /// Those of the reads. The follower cannot be used any more.
     fn read_further(&mut self, call: &CallContext) -> Result<ReadOutcome>;
     /// [Reads](Self::read_further) within the limits of the call, which also end work inside one event.
     ///
@@ -81,7 +81,7 @@ pub(crate) trait Follower: Send + 'static {
     }
     fn database(&self) -> &DatabaseHandle;
     fn watched(&self) -> &Watched;
-    /// Wakes `waker` when a commit has changed what is watched. A commit before that is not noticed: read once more.
+    /// Wakes `waker` at the next commit that changes what is watched. The caller must read once more after this call: earlier commits do not wake it.
     ///
     /// # Errors
     /// `Closed` if the database is closed.
@@ -94,35 +94,35 @@ pub(crate) struct ChangeStreamState {
     database: DatabaseHandle,
     spec: StreamSpec,
     log: u32,
-    /// Everything up to here was read.
+    /// The events up to this position were read.
     position: Position,
-    /// The time before which commits are not shown; 0 once a later one was read, and for streams that begin without a time to come.
+    /// Commits before this time are skipped; 0 once a later one was read, or without a start time.
     earliest: u64,
-    /// The token of the last document that was taken, or of the last place without one.
+    /// The token of the last document taken; at first that of the start.
     token: Token,
-    /// Documents that were read and not taken.
+    /// Documents not yet returned by `take`.
     ready: VecDeque<StreamDocument>,
-    /// Parts of the next event that were taken before the stream was resumed.
+    /// Token of the last part taken of a split event before a resume.
     taken_parts: Option<Token>,
     /// The stream ended with an invalidation, which is among `ready` or was taken.
     has_ended: bool,
 }
 
-/// Events that a read looks at before it returns, so that a stream of a quiet collection does not hold its thread.
+/// Maximum number of events per read, so that a stream that skips most events does not occupy its thread for long.
 const READ_EVENTS: usize = 20_000;
 
-/// Bytes of documents that a read gathers.
+/// The bytes of documents after which a read ends.
 const READ_BYTES: usize = 1 << 20;
 
-/// The size of a document above which it is not sent, MongoDB's.
+/// Maximum document size in bytes, as in MongoDB.
 const MAX_EVENT: usize = 16 << 20;
 
 impl ChangeStreamState {
     /// Opens a stream.
     ///
     /// # Errors
-    /// 40573 if changes are not logged; `CommandNotSupportedOnView` (166) for a view; `ChangeStreamHistoryLost` (286) if the events after the start are no longer in the log;
-    /// `InvalidResumeToken` (260) for the token of an invalidation, except to start after it.
+    /// 40573 if changes are not logged; `CommandNotSupportedOnView` (166) for a view; `ChangeStreamHistoryLost` (286) if the events after the start
+    /// are no longer in the log; `InvalidResumeToken` (260) for `resumeAfter` with the token of an invalidation.
     pub(crate) fn open(database: &DatabaseHandle, spec: StreamSpec, call: &CallContext) -> Result<Self> {
         let reader = database.reader(call)?;
         let log = changes_of(&reader)?;
@@ -143,7 +143,7 @@ impl ChangeStreamState {
                 if token.log != log.id {
                     return Err(history_lost());
                 }
-                // Of a part, the event is read again, and the parts that were taken are left out.
+                // After a part, the event is read again and the parts up to this one are skipped.
                 let is_whole = token.kind != TokenKind::Part;
                 let position = if is_whole { token.position } else { token.position.previous() };
                 (position, token.earliest, Some(token))
@@ -169,7 +169,7 @@ impl ChangeStreamState {
         Ok(stream)
     }
 
-    /// Adds the invalidation that follows an event after which the stream is resumed, if one follows.
+    /// If the stream is resumed after an event that ends it, adds the invalidation.
     fn resume_after_event(&mut self, reader: &SharedReader, token: Token) -> Result<()> {
         let before = token.position.previous();
         let mut ends_at = None;
@@ -185,12 +185,12 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Returns the next document without taking it.
+    /// Returns the next document; it stays the next one.
     pub(crate) fn peek(&self) -> Option<&StreamDocument> {
         self.ready.front()
     }
 
-    /// Returns the token with which a stream continues after everything that was taken.
+    /// Returns the token with which to resume after all documents taken.
     pub(crate) fn token(&self) -> Token {
         if self.ready.is_empty() && !self.has_ended && self.token.position < self.position {
             return Token { earliest: self.earliest, ..Token::new(self.log, self.position, TokenKind::Mark) };
@@ -198,14 +198,14 @@ impl ChangeStreamState {
         self.token
     }
 
-    /// Fails if events after the position are no longer in the log, or the log is another one.
+    /// Fails if events after the position are no longer in the log, or the database has a new log.
     fn check_history(&mut self, reader: &SharedReader) -> Result<()> {
         if changes_of(reader)?.id != self.log {
             return Err(history_lost());
         }
         let trimmed = reader.trimmed_changes()?;
         if self.position < trimmed && self.earliest > 0 {
-            // Commits that are not shown may leave the log.
+            // Skipped commits may be missing in the log.
             self.position = reader.change_at(self.earliest)?.map_or(self.position, |first| first.max(self.position));
         }
         if self.position < trimmed { Err(history_lost()) } else { Ok(()) }
@@ -215,7 +215,7 @@ impl ChangeStreamState {
         let watched = &self.spec.watched;
         let is_watched =
             watched.includes(event.source.name) || event.renamed_to().is_some_and(|to| watched.includes(to));
-        // A collection knows that its database was dropped from its own drop.
+        // The stream of a collection has the drop of the collection instead.
         let is_shown = event.kind != EventKind::DropDatabase || !matches!(watched, Watched::Collection(_));
         is_watched && is_shown && (self.spec.expanded == Expanded::Yes || !event.kind.is_expanded())
     }
@@ -236,7 +236,7 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Makes the documents of an event.
+    /// Adds the documents of an event.
     fn add(&mut self, reader: &SharedReader, position: Position, time: CommitTime, event: &Event<'_>) -> Result<()> {
         let token = Token::new(self.log, position, TokenKind::Event);
         let looked_up = match (event.kind, self.spec.full_document) {
@@ -276,7 +276,7 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Passes a document through the stages, and adds what comes out.
+    /// Applies the stages to a document and adds the result.
     fn push(&mut self, document: &[u8], token: Token) -> Result<()> {
         let Some(made) = through(&self.spec.stages, document)? else { return Ok(()) };
         let id = token.document();
@@ -323,14 +323,14 @@ impl Follower for ChangeStreamState {
         let reader = self.database.reader(call)?;
         self.check_history(&reader)?;
         let (mut seen, mut bytes, mut newest) = (0, 0, 0);
-        // The last event whose documents are ready, if the event after it fails: the next read begins there, and fails.
+        // If an event fails, the documents before it are returned first: the next read begins after `last` and fails.
         let (mut last, mut fails_next) = (self.position, false);
         let mut interrupt = call.interrupt.clone();
         let broken = reader.changes(self.position, &mut |position, time, event| {
             interrupt.tick()?;
             seen += 1;
             newest = time.stamp;
-            // A stream that begins in the future was opened before commits that it does not show.
+            // A stream with a start time in the future skips earlier commits.
             if time.stamp >= self.earliest && self.shows(event) {
                 let before = self.ready.len();
                 if let Err(error) = self.add(&reader, position, time, event) {
@@ -365,12 +365,12 @@ impl Follower for ChangeStreamState {
     }
 }
 
-/// What a read has found.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
     /// Documents are ready, or the log has more to read.
     Ready,
-    /// Everything that was committed has been read.
+    /// All commits have been read.
     AtEnd,
 }
 
@@ -378,7 +378,7 @@ fn changes_of(reader: &SharedReader) -> Result<ChangeLogInfo> {
     reader.catalog().change_log().copied().ok_or_else(not_logged)
 }
 
-/// Returns the error of a stream without a log; MongoDB's on a standalone server.
+/// Returns the error of a stream if changes are not logged: MongoDB's error on a standalone server.
 pub(crate) fn not_logged() -> Error {
     let message = "The $changeStream stage is only supported on replica sets: switch the log of changes on first";
     Error::invalid(Code(40_573), message).at("$changeStream")
@@ -390,7 +390,7 @@ fn history_lost() -> Error {
     Error::new(ErrorKind::NotFound, Code::CHANGE_STREAM_HISTORY_LOST, message)
 }
 
-/// Returns the present document of an event.
+/// Returns the current document with the `_id` of an event; `None` if there is none.
 fn look_up(reader: &SharedReader, event: &Event<'_>) -> Result<Option<RawDocumentBuf>> {
     let Some(id) = event.id() else { return Ok(None) };
     let mut found = None;
@@ -402,7 +402,7 @@ fn look_up(reader: &SharedReader, event: &Event<'_>) -> Result<Option<RawDocumen
     Ok(found)
 }
 
-/// Passes a document through stages. `None` if one of them drops it.
+/// Applies stages to a document. `None` if a stage drops it.
 fn through(stages: &[Stage], document: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut made = document.to_vec();
     for stage in stages {
@@ -439,12 +439,12 @@ pub(crate) fn not_in_stream(stage: &str) -> Error {
     Error::invalid(Code::ILLEGAL_OPERATION, format!("{stage} is not permitted in a $changeStream pipeline")).at(stage)
 }
 
-/// Splits a document into parts of at most the size of a document, between fields.
+/// Splits a document between fields into parts of at most [`MAX_EVENT`] bytes.
 fn split(document: Doc<'_>, token: Token) -> Result<Vec<StreamDocument>> {
     // `_id`, `splitEvent` and the document's own bytes.
     const RESERVED: usize = 256;
     let mut fields: Vec<_> = document.elements().filter(|field| field.name != b"_id").collect();
-    // Small fields together come first.
+    // Small fields share the first parts.
     fields.sort_by_key(|field| field.size());
     let mut groups: Vec<(usize, Vec<_>)> = Vec::new();
     for field in fields {
@@ -488,7 +488,7 @@ const ALLOWED: [&[u8]; 8] =
 
 const SPLIT: &[u8] = b"$changeStreamSplitLargeEvent";
 
-/// Parses the stages that follow `$changeStream`. Returns also whether large events are split.
+/// Parses the stages that follow `$changeStream`. Returns also whether large events are to be split.
 ///
 /// # Errors
 /// `IllegalOperation` (20) for a stage that a stream does not allow; 7182802 for a `$changeStreamSplitLargeEvent` that is not the last stage;
@@ -513,7 +513,7 @@ pub(crate) fn parse_stages<'s>(
                 splits = true;
             }
             Some(first) if !ALLOWED.contains(&first.name) => {
-                // A stage that does not exist fails as in any pipeline.
+                // An unknown stage fails as in any pipeline.
                 return Err(match pipeline::parse(std::iter::once(stage), bindings) {
                     Err(error) if error.code() == Code(40_324) => error.into(),
                     _ => not_in_stream(&first.display_name()),

@@ -1,4 +1,4 @@
-//! Calls of a database as a whole, beside those of its collections.
+//! Calls on a whole database rather than one collection.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "async")]
@@ -18,8 +18,8 @@ use crate::{
 };
 
 impl DatabaseHandle {
-    /// Runs `work` in a transaction that belongs to no thread and no task, and commits it within the limits of the call. Within a budget,
-    /// spends the budget instead of waiting.
+    /// Runs `work` in a transaction that belongs to no thread and no task, and commits it within the limits of the call. With a `WaitBudget`, spends
+    /// it instead of waiting.
     #[cfg(feature = "async")]
     pub(crate) fn transact_detached<R, E: From<Error>>(
         &self,

@@ -1,4 +1,4 @@
-//! Binds requests to the definitions of what they read or write, and parses them with these.
+//! Binds requests to the definitions of the collections and views that they name, and parses them with these definitions.
 
 use std::{borrow::Cow, cell::OnceCell, sync::Arc};
 
@@ -26,14 +26,14 @@ use crate::{
     plan::{self, ForeignView, KeyLimits, Output, Query, Ties, Values, Window},
 };
 
-/// The definitions of what a request reads or writes, taken from the catalog of the snapshot on which it is executed.
+/// The definitions that a request uses, from the catalog of the snapshot on which it is executed.
 pub(crate) struct Definitions<'c> {
     catalog: &'c Catalog,
     /// The view that the request reads, if it reads a view.
     view: Option<Arc<ResolvedView>>,
-    /// The collection that is read in the end; an empty one if it does not exist.
+    /// The collection that is read, or on which the view is defined; an empty one if it does not exist.
     source: Cow<'c, CollectionInfo>,
-    /// The variables of the request, once something of it needs them.
+    /// The variables of the request; computed at the first use.
     bindings: OnceCell<Bindings>,
 }
 
@@ -50,7 +50,7 @@ impl<'c> Definitions<'c> {
         Ok(Self { catalog, view, source, bindings: OnceCell::new() })
     }
 
-    /// Returns the collection that the request reads in the end.
+    /// Returns the collection that the request reads, directly or through a view.
     pub(super) fn source(&self) -> &CollectionInfo {
         &self.source
     }
@@ -79,15 +79,15 @@ impl BindingsSource for RequestVariables<'_, '_> {
     }
 }
 
-/// A request is parsed with the definitions of what it names.
+/// Parses a request with the definitions that it is bound to.
 impl Request {
-    /// Returns whether strings are compared otherwise than by their bytes.
+    /// Returns whether strings are compared by a collation rather than by their bytes.
     pub(super) fn compares_by_collation(&self, defined: &Definitions<'_>) -> bool {
         self.comparing(defined).is_some()
     }
 
-    /// Returns how strings are compared, if not by their bytes: as the request says, or else by the collation of the view or
-    /// collection.
+    /// Returns the collation of the request, or else of the view or collection; `None` if strings are compared by their
+    /// bytes.
     fn comparing<'d>(&'d self, defined: &'d Definitions<'_>) -> Option<&'d Collation> {
         let defined = || defined.view.as_ref().map_or(&defined.source.collation, |view| &view.collation);
         self.collation.as_ref().unwrap_or_else(defined).as_ref()
@@ -98,7 +98,8 @@ impl Request {
         Ok(Some(Projection::parse(Doc::from(projection), self.bindings_of(defined)?)?))
     }
 
-    /// Returns the variables of the operation, which begins when they are computed. Each variable can use the variables before it.
+    /// Returns the variables of the operation. The first call computes them, with `NOW` as the current time. Each variable can use the ones before
+    /// it.
     pub(super) fn bindings_of<'d>(&self, defined: &'d Definitions<'_>) -> slate_query::Result<&'d Bindings> {
         if let Some(known) = defined.bindings.get() {
             return Ok(known);
@@ -149,7 +150,7 @@ impl Request {
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
             (query.sort, query.hint) = match ties {
                 Ties::Any => (None, Some(Hint::natural(direction))),
-                // The document that a write to one document changes depends on the sort, never on the plan.
+                // Which document a write of one document changes must depend on the sort, never on the plan.
                 Ties::ById => (Some(plan::sort_by_id(direction)?), query.hint),
             };
         }
@@ -218,7 +219,7 @@ impl Request {
         Ok(Some(KeyLimits { min, max, collation: self.comparing(defined).cloned() }))
     }
 
-    /// Parses an aggregation.
+    /// Parses an aggregation. Returns also its last stage if that stage writes.
     pub(crate) fn parse_aggregate(&self, defined: &Definitions<'_>) -> Result<(Query, Option<Sink>)> {
         self.check()?;
         let bindings = self.bindings_of(defined)?;
@@ -244,7 +245,7 @@ impl Request {
         Ok((self.pipeline_query(defined, stages, bindings)?, last))
     }
 
-    /// Parses an aggregation without the stage that writes.
+    /// Parses an aggregation, and drops the last stage if it writes.
     pub(crate) fn parse_pipeline(&self, defined: &Definitions<'_>) -> Result<Query> {
         Ok(self.parse_aggregate(defined)?.0)
     }

@@ -28,25 +28,25 @@ use crate::{
 
 /// An open store.
 pub(crate) trait Engine: Send + Sync {
-    /// Counts the work of the database.
+    /// Returns the counters of the database's work.
     fn observer(&self) -> &Arc<Observer>;
-    /// Returns the database's memory for rows.
+    /// Returns the memory that the database's calls share for rows.
     fn memory(&self) -> &Memory;
     /// Returns the database's metrics.
     fn metrics(&self) -> Metrics;
     fn capabilities(&self) -> Capabilities;
-    /// Returns whether [`try_snapshot`](Self::try_snapshot) can return a reader. It may still refuse.
+    /// Returns whether [`try_snapshot`](Self::try_snapshot) can ever return a reader.
     #[cfg(feature = "async")]
     fn tries_queries(&self) -> bool;
     /// Returns a reader of the latest commit.
     fn snapshot(&self) -> Result<SharedReader>;
-    /// Returns a reader of the latest commit. Until [`confirm`](Self::confirm) has said that it has the right catalog, nothing that is read
-    /// may leave the call.
+    /// Returns a reader of the latest commit. With a check, the caller must discard everything that it reads unless [`confirm`](Self::confirm)
+    /// returns true.
     fn snapshot_ahead(&self) -> Result<(SharedReader, Option<CatalogCheck>)>;
-    /// Returns whether the reader has the right catalog.
+    /// Returns whether the reader has the current catalog.
     fn confirm(&self, check: CatalogCheck) -> Result<bool>;
-    /// Returns a reader of the latest commit whose short reads do not wait for a device, a network or another thread; `None` if
-    /// there is none.
+    /// Returns a reader of the latest commit whose short reads do not wait for a device, a network or another thread;
+    /// `None` if the store has none now.
     fn try_snapshot(&self) -> Result<Option<SharedReader>>;
     /// Calls `visitor` with a record of the latest commit, if it exists.
     fn get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead>;
@@ -55,13 +55,13 @@ pub(crate) trait Engine: Send + Sync {
     /// Returns the streams that wait for commits.
     fn wakers(&self) -> &Arc<Wakers>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
-    /// Begins a transaction that has the right catalog if [`Writer::confirm`] says so.
+    /// Begins a transaction that may have an outdated catalog: the caller must call [`Writer::confirm`] before it uses a result.
     fn begin_ahead(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
-    /// Tells the transactions of all processes to make way for changes of definitions.
+    /// Announces changes of definitions, for which the writers of all processes make way.
     fn announce(&self, changes: &[Announced], wait: Duration) -> Result<()>;
     /// Withdraws announcements.
     fn withdraw(&self, changes: &[Announced], wait: Duration) -> Result<()>;
-    /// Begins a transaction, unless it or its commit would have to wait for a device, a network or another thread.
+    /// Begins a transaction; `None` if it or its commit would have to wait for a device, a network or another thread.
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
     /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);
@@ -71,24 +71,24 @@ pub(crate) trait Engine: Send + Sync {
     fn backup(&self, to: &Path, progress: BackupProgress<'_>) -> Result<()>;
     /// `wait` bounds the time to wait for a store on a network.
     fn compact(&self, wait: Duration) -> Result<()>;
-    /// Compacts in steps, and calls `progress` after each. Returns `Break` if `progress` has ended it.
+    /// Compacts in steps, and calls `progress` after each. Returns `Break` if `progress` did.
     fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>>;
-    /// Removes what only snapshots older than `keep` show.
+    /// Removes versions that only snapshots older than `keep` read.
     fn collect_garbage(&self, keep: Duration) -> Result<()>;
     fn size(&self, detail: SizeDetail) -> Result<Size>;
-    /// Compares what the store has on the device with its checksums.
+    /// Verifies the checksums of the stored data.
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()>;
 }
 
 /// Receives the document that a read by key finds.
 pub(crate) type RecordVisitor<'v> = &'v mut dyn FnMut(Doc<'_>) -> Result<()>;
 
-/// Which record a read by key finds.
+/// How a read by key finds its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdMatch {
     /// The record with exactly this key.
     Key,
-    /// The record whose `_id` equals the value in a filter. Where a collation compares strings, that takes a query.
+    /// The record whose `_id` equals the value in a filter. If strings are compared by a collation, only a query can find it.
     Filter,
 }
 
@@ -117,11 +117,11 @@ pub(crate) trait Reader {
     fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>>;
     /// Returns the position after the last logged change.
     fn last_change(&self) -> Result<Position>;
-    /// Returns the position before the first change that was committed at this time or later; `None` if it may have left the log.
+    /// Returns the position before the first change committed at this time or later; `None` if it may have been deleted from the log.
     fn change_at(&self, stamp: u64) -> Result<Option<Position>>;
-    /// Returns the position of the last change that has left the log; the one before all changes if none have.
+    /// Returns the position of the last change that was deleted from the log; the position before all changes if none was.
     fn trimmed_changes(&self) -> Result<Position>;
-    /// Measures the log; `None` if changes are not logged.
+    /// Returns the size of the log; `None` if changes are not logged.
     fn change_counts(&self) -> Result<Option<LogCounts>>;
     /// Counts documents, index entries and their bytes.
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats>;
@@ -140,14 +140,14 @@ pub(crate) trait Reader {
 /// Receives the changes in the log, until it breaks.
 pub(crate) type ChangeVisitor<'v> = &'v mut dyn FnMut(Position, CommitTime, &Event<'_>) -> Result<ControlFlow<()>>;
 
-/// What a read in a transaction depends on.
+/// What a read in a transaction depends on: a serializable transaction conflicts if it changes.
 #[derive(Clone, Copy)]
 pub(crate) enum ReadSet<'r> {
     /// The definition of the collection or view.
     Definition(&'r str),
     /// The record with this key.
     Key(&'r str, &'r [u8]),
-    /// What the query of the collection or view reads.
+    /// The documents that a query of the collection or view reads.
     Query(&'r str, &'r Query),
     /// Any record of the collection.
     Collection(&'r str),
@@ -156,7 +156,7 @@ pub(crate) enum ReadSet<'r> {
 /// An open write transaction.
 pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
-    /// Makes sure that the calls so far have used the right catalog; otherwise fails with a conflict, and their outcomes mean nothing.
+    /// Fails with a conflict if the calls so far have used an outdated catalog; the caller must then discard their results.
     fn confirm(&mut self) -> Result<()>;
     /// Returns the database's memory for a call.
     fn memory(&self) -> &Memory;
@@ -179,9 +179,9 @@ pub(crate) trait Writer: Send {
         kind: PutKind,
         call: &CallContext,
     ) -> Result<PutOutcome>;
-    /// Replaces all documents of a collection by rows of any number.
+    /// Replaces all documents of a collection by `rows`, whose number is not limited by memory.
     fn replace_all(&mut self, collection: &str, rows: &mut dyn Rows, call: &CallContext) -> Result<PutOutcome>;
-    /// Upserts or merges rows of any number by `_id`.
+    /// Upserts or merges `rows` by `_id`; their number is not limited by memory.
     fn put_rows(
         &mut self,
         collection: &str,
@@ -201,15 +201,15 @@ pub(crate) trait Writer: Send {
     fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()>;
     /// Replaces or removes a collection's validator.
     fn set_validator(&mut self, collection: &str, spec: Option<&ValidatorSpec>) -> Result<()>;
-    /// Hides or shows an index. Returns its visibility before.
+    /// Hides or shows an index. Returns the previous visibility.
     fn set_visibility(&mut self, collection: &str, index: &str, visibility: Visibility) -> Result<Visibility>;
-    /// Sets the seconds of a TTL index. Returns those before.
+    /// Sets `expireAfterSeconds` of a TTL index. Returns the previous value.
     fn set_expiry(&mut self, collection: &str, index: &str, seconds: i64) -> Result<Option<u32>>;
-    /// Deletes documents that are due by a TTL index.
+    /// Deletes at most `limit` documents that have expired by a TTL index.
     fn expire(&mut self, collection: &str, index: &str, now_millis: i64, limit: u64) -> Result<ExpireOutcome>;
     /// Begins or ends the log of changes.
     fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()>;
-    /// Deletes what exceeds the limits of the log. Returns whether there was something.
+    /// Trims the log to its limits. Returns whether it deleted anything.
     fn trim_change_log(&mut self, now_millis: i64) -> Result<bool>;
     /// Sets whether the log keeps the documents before and after each change for streams.
     fn set_images(&mut self, collection: &str, images: Images) -> Result<()>;
@@ -228,7 +228,7 @@ pub(crate) trait Writer: Send {
     ) -> Result<(String, Created)>;
     /// Returns whether the index existed.
     fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool>;
-    /// Declares an index that later transactions fill.
+    /// Declares an index that later rounds fill.
     fn begin_build(&mut self, collection: &str, spec: &IndexSpec, steps: BuildSteps) -> Result<BuildStart>;
     /// Fills a declared index from at most `limit` documents.
     fn build_round(
@@ -242,7 +242,7 @@ pub(crate) trait Writer: Send {
     fn finish_builds(&mut self, collection: &str, keyspaces: &[Keyspace]) -> Result<bool>;
     /// Drops a declared index, unless it is ready.
     fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()>;
-    /// Returns the collections whose definitions the transaction changes, so that it conflicts with every writer of them.
+    /// Returns the collections whose definitions the transaction changes: it conflicts with every writer of them.
     fn redefines(&self) -> Vec<Box<str>>;
     /// Ends the transaction: every later call fails with `reason`.
     fn end(&mut self, reason: &str);

@@ -1,9 +1,9 @@
 //! A live query: its result, updated from the log of changes.
 //!
-//! The rows of the result are held in their order, each with its sort key. A change of the collection is evaluated by the filter of the query and put
-//! where its key belongs. If a limited result loses a row, or one may have moved behind those that are held, the query is executed again on the
-//! snapshot whose log was read, which the indexes serve like any query; also if the collection was dropped, or the log no longer reaches
-//! back, or there are more changes than executing it costs. What changed is then the difference between the two lists of rows.
+//! The rows of the result are held in their order, each with its sort key. A changed document is tested by the filter and inserted at the position of
+//! its sort key. The query is executed again, on the snapshot whose log was read, if a limited result loses a row or a row may have moved behind its
+//! end, if the collection was dropped, if the log was trimmed, or if applying the changes would cost more. The steps are the difference between the
+//! old and the new list of rows.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
@@ -35,16 +35,16 @@ use crate::{
 /// A row of the result.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// The sort key, and the key of the record, which decides between equal ones.
+    /// The sort key, followed by the key of the record, which orders rows with equal sort keys.
     pub(super) order: SmallBytes,
     pub(super) id: SmallBytes,
     pub(super) document: Arc<RawDocumentBuf>,
 }
 
-/// The most rows that are looked at to apply changes. To execute the query again then costs less.
+/// Maximum rows to examine per update: more cost as much as executing the query again.
 const MOST_LOOKED_AT: usize = 1 << 24;
 
-/// A query, parsed for the collection as it is.
+/// A query, parsed by the current definition.
 struct Parsed {
     query: Query,
     filter: Filter,
@@ -65,7 +65,7 @@ pub(crate) struct LiveState {
 }
 
 impl LiveState {
-    /// Executes the query. Its rows are the first steps.
+    /// Executes the query. The first steps add its rows.
     ///
     /// # Errors
     /// 40573 if changes are not logged; 72 for options that a live query does not have; the errors of the query.
@@ -102,7 +102,7 @@ impl LiveState {
                 found.push(self.row(document)?);
             }
         }
-        // A query without a limit may return equal rows in any order.
+        // A query without a limit may return rows with equal sort keys in any order.
         found.sort_by(|a, b| a.order.as_slice().cmp(&b.order));
         Ok(found)
     }
@@ -118,12 +118,12 @@ impl LiveState {
         Ok(Row { order: order.as_slice().into(), id: id.as_slice().into(), document })
     }
 
-    /// Whether all matching documents are among the rows.
+    /// Whether the rows are all matching documents: fewer than the limit.
     fn has_all(&self, rows: &[Row]) -> bool {
         self.request.limit.is_none_or(|limit| u64::try_from(rows.len()).unwrap_or(u64::MAX) < limit)
     }
 
-    /// Applies a change to the rows. Returns `false` if the query has to be executed again.
+    /// Applies a change to the rows. Returns `false` if the query has to be executed again. `had_all`: no matching document is outside the rows.
     fn apply(&self, rows: &mut Vec<Row>, had_all: bool, event: &Event<'_>) -> Result<bool> {
         let Some(id) = event.id() else { return Ok(false) };
         let id = record_key(id)?;
@@ -138,7 +138,7 @@ impl LiveState {
         let row = self.row(event.document)?;
         let at = rows.partition_point(|other| *other.order < *row.order);
         if at == rows.len() && !had_all {
-            // Behind the rows that are held, among those that are not.
+            // Sorts after all rows of the limited result.
             return Ok(held.is_none());
         }
         rows.insert(at, row);
@@ -148,7 +148,7 @@ impl LiveState {
         Ok(true)
     }
 
-    /// Reads the changes since the position. Returns the new rows; `None` if the query has to be executed again.
+    /// Applies the changes after the position. Returns the new rows; `None` if the query has to be executed again.
     fn follow(&self, reader: &SharedReader, call: &CallContext) -> Result<Option<Vec<Row>>> {
         if self.position < reader.trimmed_changes()? {
             return Ok(None);
@@ -216,7 +216,7 @@ impl Follower for LiveState {
     }
 }
 
-/// Parses the query for the collection of this snapshot.
+/// Parses the query by the definition of the collection in this snapshot.
 fn parse(reader: &SharedReader, collection: &str, request: &Request) -> Result<Parsed> {
     if reader.catalog().view(collection).is_some() {
         return Err(not_on_view(collection));

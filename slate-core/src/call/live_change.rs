@@ -6,11 +6,11 @@ use slate_query::raw::Doc;
 
 use crate::{Result, document::from_raw};
 
-/// A step from the result of a live query to its next one; see [`Find::live`](crate::Find::live). A position counts
-/// the rows as the steps before have left them.
+/// A step from the result of a live query to its next one; see [`Find::live`](crate::Find::live). Positions count from
+/// 0, in the rows after all previous steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiveChange<T> {
-    /// A row came to this position. The rows from there on move up.
+    /// A row was inserted at this position, before the row that was there.
     Added {
         /// The position of the row.
         position: usize,
@@ -33,7 +33,7 @@ pub enum LiveChange<T> {
         /// The document, which may have changed.
         document: T,
     },
-    /// The row at this position left the result.
+    /// The row at this position was removed.
     Removed {
         /// The position of the row.
         position: usize,

@@ -1,7 +1,7 @@
 //! The steps from one result of a live query to the next.
 //!
-//! Of the rows that are in both results, the most that keep their order stay where they are; each other one moves once. New places are
-//! filled from the first to the last:
+//! Of the rows in both results, as many as possible stay where they are: a longest sequence in the same order. Each other one moves once. The new
+//! result is built from its first row to its last:
 //!
 //! ```text
 //! before       A B C D        after    C A N D
@@ -11,9 +11,9 @@
 //!              C A N D        N is added behind A
 //! ```
 //!
-//! The position of a row in a step counts the rows that are before it at that time. They are counted by the slot that a row has: its
-//! own among the rows that are in both results, and once it is at its new place, that of the staying row before it. A tree of sums
-//! makes a step logarithmic.
+//! The position in a step is the number of rows before it after the previous steps. To count them, each row has a slot: at first its own old position
+//! among the rows in both results; once it is at its new position, the slot of the last staying row before it. A tree of sums makes a step
+//! logarithmic.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -23,13 +23,13 @@ use slate_query::work;
 use super::{live::Row, live_change::LiveStep};
 use crate::Result;
 
-/// The steps of work that a row takes, for lists of up to millions of rows.
+/// The units of work (`work::take`) that a row costs in lists of up to millions of rows.
 const WORK: usize = 16;
 
-/// Returns the steps from one list of rows to the other.
+/// Returns the steps from the rows `before` to the rows `after`.
 ///
 /// # Errors
-/// The error of the call that ended.
+/// The error of the call if its limits end it.
 pub(super) fn steps_between(before: &[Row], after: &[Row]) -> Result<VecDeque<LiveStep>> {
     let (positions, mut steps) = (positions(after.iter())?, VecDeque::new());
     let mut common: Vec<&Row> = Vec::new();
@@ -86,7 +86,7 @@ fn positions<'r>(rows: impl Iterator<Item = &'r Row>) -> Result<AHashMap<&'r [u8
     counted.collect()
 }
 
-/// Returns for each number below the length whether it is in a longest ascending part of the list, which has each number once.
+/// Returns for each number whether it is in a longest ascending subsequence of `order`, which contains each number below its length once.
 ///
 /// Each number extends the longest ascent that ends in a smaller one (Fredman, On computing the length of longest increasing
 /// subsequences, 1975).
@@ -120,7 +120,7 @@ fn longest_ascent(order: &[usize]) -> Result<Vec<bool>> {
 
 /// How many rows have each slot: sums of ranges of slots (Fenwick, A new data structure for cumulative frequency tables, 1994).
 struct SlotCounts {
-    /// The place `n` has the sum of the slots from `n & (n + 1)` to `n`.
+    /// Position `n` has the sum of the slots from `n & (n + 1)` to `n`.
     sums: Vec<usize>,
 }
 
@@ -131,7 +131,7 @@ impl SlotCounts {
         Self { sums: sums.collect() }
     }
 
-    /// Returns the number of rows in the slots up to this one.
+    /// Returns the number of rows in the slots up to this one, inclusive.
     fn through(&self, slot: usize) -> usize {
         let mut next = Some(slot);
         let mut sum = 0;

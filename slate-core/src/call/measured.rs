@@ -28,9 +28,9 @@ pub(super) struct MeasuredCall {
     observer: Arc<Observer>,
     kind: OperationKind,
     span: Span,
-    /// `None` while the reader pauses, and after the end.
+    /// When the clock was last started; `None` while the caller pauses, and after the end.
     running_since: Option<Instant>,
-    /// The time before the last pause.
+    /// The time measured before `running_since`.
     time: Duration,
     rows: u64,
     bytes: u64,
@@ -38,7 +38,7 @@ pub(super) struct MeasuredCall {
     written: u64,
     /// What the call examined without a plan.
     examined: Examined,
-    /// What the plan examines, for the span and a report.
+    /// What the plan examines; only for a span or a report of slow queries.
     tally: Option<Arc<Tally>>,
     /// The collection and the filter of a read whose rows outlive the query, for a report.
     subject: Option<Box<OwnedSubject>>,
@@ -81,7 +81,7 @@ impl MeasuredCall {
         }
     }
 
-    /// Returns the call of a read whose rows are read after its query is gone.
+    /// Begins the call of a query whose rows are read after the query was dropped.
     pub(super) fn of_query(
         observer: &Arc<Observer>,
         query: &Query,
@@ -134,7 +134,7 @@ impl MeasuredCall {
         result
     }
 
-    /// Records that the call has refused some of its documents or statements.
+    /// Records that the call has rejected some of its documents or statements.
     pub(super) fn refused(&mut self) {
         self.outcome = CallOutcome::Failed;
     }
@@ -174,7 +174,7 @@ impl MeasuredCall {
         self.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
     }
 
-    /// Stops the clock: at the end of the call, and while its reader pauses.
+    /// Stops the clock: at the end of the call, and while the caller pauses.
     fn stop(&mut self) {
         if let Some(since) = self.running_since.take() {
             self.time += since.elapsed();
@@ -267,24 +267,24 @@ impl Drop for MeasuredCall {
 pub struct Cursor {
     // The rows are dropped before the call, because the call ends with the rows.
     rows: BoxedRows<'static>,
-    /// `None` for rows that are not those of a query.
+    /// `None` if the rows do not come from a query: they are not counted.
     call: Option<CallOfRows>,
-    /// Length of the current document, if it was read.
+    /// The length of the current document in bytes; 0 if the caller has not read it.
     length: Cell<usize>,
-    /// The collection that errors of conversions name.
+    /// The collection that conversion errors name.
     collection: Arc<str>,
 }
 
 /// The call of a query whose rows are read.
 struct CallOfRows {
     call: MeasuredCall,
-    /// What ends the evaluations of a move early.
+    /// Ends the evaluation of expressions during a move.
     interrupt: Interrupt,
-    /// The limit of the values that these evaluations hold, if one was set.
+    /// Maximum bytes of values that these expressions hold; `None`: no limit.
     memory_limit: Option<usize>,
-    /// What ends the call between two large rows.
+    /// Ends the call after a large row, and the decoding of one.
     between_rows: Interrupt,
-    /// Names the collection of damage.
+    /// To name the collection of damaged data in errors.
     catalog: Arc<Catalog>,
 }
 
@@ -306,7 +306,7 @@ impl Cursor {
         Self { rows: Box::new(NoRows), call: None, length: Cell::new(0), collection: collection.into() }
     }
 
-    /// Limits the evaluations of each move, if the query has any.
+    /// Sets the limits of the call, for the expressions of each move and for large rows.
     pub(super) fn limited(mut self, query: &Query, context: &CallContext, memory: &Memory) -> Self {
         if let Some(call) = &mut self.call {
             if query.evaluates() {
@@ -318,7 +318,7 @@ impl Cursor {
         self
     }
 
-    /// Sets the name that the caller has for what is read: that of a view.
+    /// Sets the name under which the caller reads the rows: that of a view.
     pub(crate) fn named(mut self, collection: &Arc<str>) -> Self {
         if *self.collection != **collection {
             self.collection = Arc::clone(collection);
@@ -339,7 +339,7 @@ impl Cursor {
         current
     }
 
-    /// Calls `decode`, which reads this document of the cursor. The end of the call ends it early, if the document is large.
+    /// Calls `decode`, which reads this document. If the document is large, the limits of the call end it early.
     #[inline]
     pub(crate) fn decoding<R>(&self, document: Option<Doc<'_>>, decode: impl FnOnce() -> Result<R>) -> Result<R> {
         match &self.call {
@@ -351,12 +351,12 @@ impl Cursor {
     }
 }
 
-/// Decoding fewer bytes takes less than a millisecond.
+/// The bytes from which a row is large: decoding fewer takes less than a millisecond, so the limits are not checked.
 const LARGE_ROW: usize = 1 << 16;
 
 impl CallOfRows {
-    /// Counts the row that the caller has read. A large one is worth a check: the caller may have decoded it, which takes longer than all that
-    /// the nodes do between two checks of theirs.
+    /// Counts the row that the caller has read. Checks the limits after a large one, because decoding it may have taken longer than the nodes work
+    /// between two of their checks.
     #[inline]
     fn finish_row(&mut self, length: usize) -> Result<()> {
         self.call.add_bytes(length);
@@ -419,7 +419,7 @@ impl Rows for Cursor {
 
     #[cfg(feature = "async")]
     fn shared(&self) -> Option<Arc<[u8]>> {
-        // The reader of shared rows must not be held up by a move that reads many records.
+        // Only if a move reads one record: moves that read many would delay the reader of shared rows.
         let shared = self.rows.reads_one_record().then(|| self.rows.shared()).flatten();
         let bytes = shared.as_deref().map(|stored| Doc::stored(stored).bytes());
         self.length.set(bytes.map_or(0, <[u8]>::len));

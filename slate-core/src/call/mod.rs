@@ -12,9 +12,9 @@
 //!                   bind, parse, execute                                           (write)
 //! ```
 //!
-//! A request is bound before it is parsed, because what its strings mean depends on the definition of what it reads: a
-//! collection compares by its collation, and a view is a pipeline. Both come from the catalog of the snapshot on which the
-//! request is then executed, so definitions and data belong to one commit.
+//! A request is bound before it is parsed, because parsing depends on the definition of what it names: a collection has
+//! a collation, and a view is a pipeline. Both come from the catalog of the snapshot on which the request is then
+//! executed, so definitions and data belong to one commit.
 //!
 //! | file | contents |
 //! |---|---|
@@ -22,12 +22,13 @@
 //! | [`request`], [`definitions`], [`over_view`] | arguments; what they name, and how they are parsed with it; requests over views as pipelines |
 //! | [`engine`] | the traits without the store's type: `Engine`, `Reader` and `Writer` |
 //! | [`backend`], [`reader`], [`writer`] | their implementation for any store |
-//! | [`upkeep`], [`lease`] | work that commits leave: drops and statistics; the leases of it on a store that several processes write to |
+//! | [`upkeep`], [`lease`] | work after commits: drops of keyspaces and statistics; its leases on a store that several processes write to |
 //! | [`open`] | opens stores by URL; the only file that names them |
-//! | [`open_transactions`], [`retry`], [`announcement`] | transactions that callers have open; retries after conflicts; changes that others make way for |
+//! | [`open_transactions`], [`retry`], [`announcement`] | callers' open transactions; retries after conflicts; announced changes of definitions, for
+//! which writers make way |
 //! | [`sink`] | `$out` and `$merge` |
-//! | [`live`], [`live_change`], [`live_steps`] | live queries: their result, the changes of its rows, and the steps from one result to the next |
-//! | [`change_stream`], `poll` | change streams; how streams of the async API see commits of other processes |
+//! | [`live`], [`live_change`], [`live_steps`] | live queries: their result, the type of a step, and the steps from one result to the next |
+//! | [`change_stream`], `poll` | change streams; how async streams find commits of other processes |
 //! | [`measured`] | calls in progress, and the cursor of a query, with their counts and times |
 //! | [`transaction_options`] | deadline, durability, isolation and retries of transactions |
 

@@ -31,12 +31,11 @@ pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc
     Ok(backend)
 }
 
-/// The first and the longest pause between two attempts to open a database that another handle has open. An attempt takes
-/// some microseconds.
+/// The first and the longest pause between two attempts to open a database that another handle has open.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Opens a URL as [`open`] does. While another handle has the database open, tries again until `timeout` has passed.
+/// Opens a URL as [`open`] does. Tries again until `timeout` has passed if another handle has the database open.
 pub(crate) fn open_within(timeout: Duration, url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     let start = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -76,7 +75,7 @@ fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     }
 }
 
-/// Returns the error for a URL written as one of a server. Its path would begin at the root of the file system.
+/// Returns the error for a URL with `//` of a store on this machine. Its path would begin at the root of the file system.
 fn with_slashes(url: &str, scheme: &str, path: &str) -> Error {
     let message = match path {
         "" => format!("{url} is no URL of a store; expected {scheme}:"),
@@ -122,10 +121,10 @@ struct CacheShares {
 
 #[cfg(any(feature = "redb", feature = "rocksdb"))]
 impl CacheShares {
-    /// The cache memory if the options do not set it.
+    /// The cache memory if the options do not set it, in bytes.
     const DEFAULT: usize = 256 << 20;
 
-    /// Assigns an eighth to the point cache.
+    /// Gives an eighth of the memory to the point cache.
     fn of(options: &OpenOptions) -> Self {
         let all = options.cache_bytes.unwrap_or(Self::DEFAULT);
         Self { pages: all - all / 8, values: all / 8 }

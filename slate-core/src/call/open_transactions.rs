@@ -1,11 +1,10 @@
-//! The transactions that callers have open, and a check for a mistake: code that has a transaction open and writes outside of
-//! it. Such a write is not part of the transaction and would be committed separately, so it is refused, at once and on
-//! every store.
+//! The transactions that callers have open, and a check for a mistake: code that has a transaction open and writes
+//! outside of it. Such a write would be committed separately, so it fails, without waiting and on every store.
 //!
-//! A transaction itself belongs to its handle, and moves between threads and tasks. Only this check remembers who has begun
-//! it: a thread; in async code the task, or the thread of `block_on` outside of tasks. A call that is executed by a thread of
-//! the pool is made on behalf of its task, which [`Caller`] passes on. Writes outside of a transaction by a thread or task that
-//! it was moved to are not recognized as a mistake.
+//! A transaction itself belongs to its handle, and moves between threads and tasks. This check knows its owner, which
+//! has begun it: a thread; in async code the task, or the thread of `block_on` outside of tasks. A call that a thread
+//! of the pool executes is made on behalf of its task, which [`Caller`] names. The check does not find writes outside
+//! of a transaction by a thread or task to which it was moved.
 
 #[cfg(feature = "async")]
 use std::cell::Cell;
@@ -24,18 +23,18 @@ use slate_query::Code;
 use super::engine::Writer;
 use crate::{Error, ErrorKind, Result};
 
-/// A transaction's writer, until it is committed or rolled back.
+/// An open transaction: its writer, until it is committed or rolled back. Clones share it.
 #[derive(Clone)]
 pub(crate) struct OpenTransaction(Arc<Shared>);
 
 struct Shared {
     writer: Mutex<Option<Box<dyn Writer>>>,
-    /// The thread that runs an operation. The caller's code that runs within it (a progress callback, a `Deserialize`)
-    /// must not start another operation of the same transaction.
+    /// The thread that executes an operation now. The caller's code that this operation calls (a progress callback, a
+    /// `Deserialize`) must not start another operation of the same transaction.
     caller: Mutex<Option<ThreadId>>,
-    /// Whether an operation has failed with a conflict. The caller may have turned its error into another type.
+    /// Whether an operation has failed with a conflict. Needed because the caller may return an error of another type.
     has_conflict: AtomicBool,
-    /// The thread or the task that has begun the transaction, until it ends or is given up.
+    /// The registration of the thread or task that has begun the transaction, until the end or `release`. `None` if it is detached.
     owner: Mutex<Option<Registration>>,
 }
 
@@ -49,7 +48,7 @@ impl OpenTransaction {
         }))
     }
 
-    /// Allows the thread or the task that has begun the transaction to write outside of it again.
+    /// Removes the registration: the thread or task that has begun the transaction can write outside of it again.
     pub(crate) fn release(&self) {
         drop(unpoisoned(&self.0.owner).take());
     }
@@ -59,12 +58,12 @@ impl OpenTransaction {
         self.0.has_conflict.load(Ordering::Relaxed)
     }
 
-    /// Takes the writer out, so that later operations fail.
+    /// Removes and returns the writer; later operations fail.
     pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
         self.lock()?.take().ok_or_else(ended)
     }
 
-    /// Rolls the transaction back if it has not been committed.
+    /// Rolls the transaction back unless it was committed.
     pub(crate) fn end(&self) {
         self.release();
         if let Ok(mut writer) = self.lock() {
@@ -82,7 +81,7 @@ impl OpenTransaction {
         result
     }
 
-    /// Waits for an operation of another thread. Fails for a nested operation of this thread, which would deadlock.
+    /// Locks the writer; waits for operations of other threads. Fails for a nested operation of this thread, which would deadlock.
     fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Writer>>>> {
         if *unpoisoned(&self.0.caller) == Some(thread::current().id()) {
             let message = "a nested call on the same transaction would wait for itself";
@@ -138,7 +137,7 @@ enum Owner {
 pub(crate) struct OpenTransactions {
     /// How many transactions each owner has open.
     owners: Mutex<AHashMap<Owner, usize>>,
-    /// Number of open transactions, so that a check takes the lock only if there are some.
+    /// Number of open transactions. A check takes the lock only if it is not 0.
     count: AtomicUsize,
 }
 
@@ -167,12 +166,12 @@ impl OpenTransactions {
         Registration { transactions: Arc::clone(self), owner }
     }
 
-    /// Fails if this thread, or the task on whose behalf it works, has a transaction open.
+    /// Fails if the caller, this thread or the task on whose behalf it works, has a transaction open.
     ///
     /// # Errors
     /// `Reentrant`.
     pub(crate) fn check_outside(&self) -> Result<()> {
-        // Only registrations by the same thread or task matter, and these happened before.
+        // `Relaxed`: only registrations by the same thread or task matter, and these happened before.
         if self.count.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }

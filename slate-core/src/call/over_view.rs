@@ -57,7 +57,7 @@ impl Request {
     ) -> Result<Query> {
         let bindings = self.bindings_of(defined)?;
         let mut stages = self.matches_in_view(defined, bindings)?;
-        // An array within an array stays an array when the outer one is unwound. It has no fields for `distinct`.
+        // An array within an array stays an array when the outer one is unwound, and `distinct` finds no fields in it.
         let (mut unwinds, mut within, mut outer) = (Vec::new(), Vec::new(), String::new());
         for part in path.as_str().split('.') {
             if !outer.is_empty() {

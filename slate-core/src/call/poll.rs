@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, ops::ControlFlow};
 use super::engine::Engine;
 use crate::{Result, changes::Seen};
 
-/// Events that a look reads. Beyond them it wakes all streams.
+/// Maximum number of events that a look reads. If there are more, it wakes all streams.
 const LOOK_EVENTS: usize = 20_000;
 
-/// Wakes the streams of what was changed since the last look.
+/// Wakes the streams that watch a collection changed since the last look.
 pub(crate) fn look(engine: &dyn Engine) {
-    // A stream that is woken meets the error, too.
+    // The error is not lost: the woken streams fail with it, too.
     if look_further(engine).is_err() {
         engine.wakers().set_seen(None);
         engine.wakers().wake_all();

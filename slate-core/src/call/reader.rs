@@ -37,8 +37,8 @@ impl<V: Snapshot> SnapshotReader<V> {
         &self.view
     }
 
-    /// Like [`get`](Reader::get), not counted. Before anything is returned or visited, `confirm` says whether the reader has the right
-    /// catalog; if not, the read is postponed.
+    /// Like [`get`](Reader::get), not counted. Calls `confirm` before it returns or visits anything; if the reader has an outdated catalog, the read
+    /// is postponed.
     pub(super) fn visit(
         &self,
         collection: &str,
@@ -98,7 +98,7 @@ impl<V: Snapshot> ReadOn for SnapshotReader<V> {
     }
 }
 
-/// What reads are executed on: a snapshot, or an open transaction.
+/// A snapshot or an open transaction, on which reads are executed.
 pub(super) trait ReadOn: 'static {
     type View<'v>: View;
 
@@ -106,7 +106,7 @@ pub(super) trait ReadOn: 'static {
 
     fn memory(&self) -> &Memory;
 
-    /// Executes a read. Its error names the collection and the index that it is about.
+    /// Executes a read. Adds collection and index to its error.
     ///
     /// # Errors
     /// The errors of the read, and of a transaction that has ended.
@@ -224,7 +224,7 @@ impl<S: ReadOn> Reader for S {
     }
 }
 
-/// What a read is executed on: a view and its catalog.
+/// A store's view and its catalog, on which a read is executed.
 pub(super) struct ReadSource<'s, V> {
     pub(super) view: &'s V,
     pub(super) catalog: &'s Arc<Catalog>,
@@ -278,7 +278,7 @@ impl<V: View> ReadSource<'_, V> {
 
     fn planned(&self, collection: &CollectionInfo, query: &Query) -> Result<Explained> {
         let name = Arc::clone(&collection.name);
-        // A stage can have its own documents (`$documents`).
+        // A pipeline can have documents without a collection (`$documents`).
         if self.catalog.collection(&name).is_none() && query.pipeline.nodes.is_empty() {
             let plan = Plan::eof("the collection does not exist");
             return Ok(Explained { collection: name, plan, rules: Vec::new(), candidates: 0, analysis: None });

@@ -51,7 +51,7 @@ pub(crate) struct Request {
     pub(crate) min: Option<RawDocumentBuf>,
     pub(crate) max: Option<RawDocumentBuf>,
     pub(crate) find_result: FindResult,
-    /// An option of a find that aggregations do not have. A find over a view does not support it either.
+    /// The name of an option of this find that aggregations do not have. A find over a view does not support it either.
     pub(crate) unlike_aggregate: Option<&'static str>,
     pub(crate) force: Force,
     /// The stages of an aggregation.
@@ -75,13 +75,13 @@ pub(crate) struct Request {
     fault: Option<Fault>,
 }
 
-/// What a find returns of a document.
+/// The part of a document that a find returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FindResult {
     /// The document, or its projection.
     #[default]
     Document,
-    /// Its key in the index that found it: `returnKey`.
+    /// Its key in the index that the plan uses: `returnKey`.
     Key,
 }
 
@@ -125,13 +125,13 @@ impl Request {
         self.fault.get_or_insert_with(|| Fault(Arc::new(error)));
     }
 
-    /// Returns an option that a live query does not have.
+    /// Returns the name of an option of this request that a live query does not have; `None` if there is none.
     pub(crate) fn unlike_live(&self) -> Option<&'static str> {
         let own = [("skip", self.skip > 0), ("projection", self.projection.is_some())];
         first_given(own).or_else(|| self.of_index_keys())
     }
 
-    /// Returns an option about the keys of an index, which a view does not have.
+    /// Returns the name of an option of this request about index keys, which a view does not have; `None` if there is none.
     pub(super) fn of_index_keys(&self) -> Option<&'static str> {
         let returns_key = self.find_result == FindResult::Key;
         first_given([("min", self.min.is_some()), ("max", self.max.is_some()), ("returnKey", returns_key)])
@@ -200,9 +200,9 @@ impl Request {
         self.accept(check_size(self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()));
     }
 
-    /// Replaces the names of collections in the pipeline, which are those of a database, by stored ones.
+    /// Replaces the names of collections in the pipeline, names within `database`, by stored names.
     pub(crate) fn name_collections(&mut self, database: &str) {
-        // A pipeline of the default database names another one only where it writes.
+        // In the default database both names are equal, except in a stage that writes, which can name another database.
         if database != namespace::DEFAULT_DATABASE || self.writes() {
             let stored = stage_names::stored_stages(database, &self.pipeline);
             self.pipeline = self.accept(stored).unwrap_or_default();
@@ -214,7 +214,7 @@ impl Request {
         self.optimization = Optimization::Off;
     }
 
-    /// Looks up in `catalog` what the request reads or writes.
+    /// Looks up the definitions that the request needs in `catalog`.
     ///
     /// # Errors
     /// Fails as [`Catalog::resolved_view`] does.
@@ -222,7 +222,7 @@ impl Request {
         Definitions::of(self, catalog, name)
     }
 
-    /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
+    /// Returns the variables of the operation, with `NOW` as the current time. Each variable can use the ones before it.
     pub(super) fn bindings(&self, collation: Option<&Collation>) -> slate_query::Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
         variables.map_or(Ok(()), Bindings::check_names)?;
@@ -248,9 +248,9 @@ impl Request {
         self.rows(scope, collection, Self::parse_find)
     }
 
-    /// Calls `visitor` with the only document that a find of one document can return, if its filter is nothing but a plain `_id` and it is
-    /// executed on a store on a network: read by its key, it takes one round trip, while a query begins with one for its snapshot. Returns
-    /// false if it takes a query.
+    /// Executes a find of one document by reading its key, on a store on a network: that is one round trip, while a query takes another one for its
+    /// snapshot. Calls `visitor` with the document if it exists. Returns false, having done nothing, if a query is needed: on another store, or for a
+    /// filter other than a plain `_id`.
     pub(crate) fn look_up(&self, scope: &Scope, collection: &str, visitor: RecordVisitor<'_>) -> Result<bool> {
         let is_remote = matches!(scope, Scope::Database(database) if database.is_remote());
         let Some(id) = is_remote.then(|| self.only_id()).flatten() else { return Ok(false) };
@@ -258,7 +258,7 @@ impl Request {
         Ok(scope.look_up(collection, id, visitor, self.call.interrupt.budget())?.is_some())
     }
 
-    /// Returns the `_id` of the only record that a find of one document can return, if its filter is nothing but a plain `_id`.
+    /// Returns the `_id` in the filter, if the filter is a plain `_id` and no other argument affects the result of a find of one document.
     fn only_id(&self) -> Option<Value<'_>> {
         let Self {
             filter: Some(filter),
@@ -276,7 +276,7 @@ impl Request {
             variables: None,
             collation: None,
             fault: None,
-            // Those of other operations, and of how a plan is made.
+            // Arguments of other operations, and of planning.
             pipeline: _,
             constants: _,
             optimization: _,
@@ -311,13 +311,13 @@ impl Request {
     ) -> Result<Explain> {
         scope.query(collection, self, parse, |reader, source, query| {
             let explain = reader.explain(source, query, verbosity, &self.call)?.draw();
-            // What is shown is not complete if the call has ended meanwhile.
+            // If the limits of the call have ended it, the result is not complete.
             self.call.check()?;
             Ok(explain)
         })
     }
 
-    /// Executes an aggregation: finds its rows, or writes them and returns none.
+    /// Executes an aggregation: returns its rows; no rows if its last stage writes them.
     pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
         if !self.writes() {
             return self.rows(scope, collection, Self::parse_pipeline);
@@ -361,7 +361,7 @@ fn first_given<const N: usize>(options: [(&'static str, bool); N]) -> Option<&'s
     options.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
 }
 
-/// Maximum size of an argument in bytes, MongoDB's for any document. Parsing takes several times the memory.
+/// Maximum size of an argument in bytes: MongoDB's limit for documents. Parsing uses several times as much memory.
 const MAX_ARGUMENT: usize = 16 << 20;
 
 /// # Errors

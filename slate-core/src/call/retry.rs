@@ -7,14 +7,14 @@ use crate::{
     metrics::Observer,
 };
 
-/// The pause before the first retry: about the duration of a small transaction.
+/// The pause before the first retry, about the duration of a small transaction, and the longest pause.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The limits for retrying a transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
-    /// The time after the first attempt within which the last one must begin. A second one may begin later, unless it is zero.
+    /// No attempt begins after this time from the start of the first one, except the second, unless the time is zero.
     pub(crate) within: Duration,
     /// Maximum number of attempts after the first.
     pub(crate) retries: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Retry {
 pub(crate) struct Failure<E> {
     pub(crate) error: E,
     pub(crate) is_retryable: bool,
-    /// Whether the next attempt may wait for its turn.
+    /// Whether the next attempt may wait for its turn instead of a pause.
     pub(crate) takes_turn: bool,
 }
 
@@ -38,17 +38,17 @@ impl<E: From<Error>> From<Error> for Failure<E> {
     }
 }
 
-/// The attempts after which a single write takes its turn.
+/// The number of conflicting attempts after which a single write takes a turn.
 const ATTEMPTS_BEFORE_TURN: u32 = 2;
 
-/// How long new writes wait for a write that conflicts in its turn, whatever they write to, and the longest attempt that makes them wait. A
-/// write that takes longer is not worth the delay of all others.
+/// The longest time that all new writes wait for a write that conflicts in its turn, and the longest attempt for which they wait. A longer one is not
+/// worth the delay of all others.
 const LONGEST_EXCLUSIVE: Duration = Duration::from_millis(100);
 
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
 ///
-/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of a time, and keeps it until it ends. If it conflicts in
-/// its turn, too, new writes wait before they begin. The caller's own code must not run in a turn, but for reports of slow calls.
+/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of pausing; its turn lasts until its end. If it conflicts in its
+/// turn, too, new writes wait before they begin. The only code of the caller that may run in a turn is `on_slow_query`.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
     turns: Option<&Turns>,
@@ -95,22 +95,22 @@ impl<'r> Attempts<'r> {
         Self { retry, observer, start: Instant::now(), pause: retry.first_pause, left: retry.retries, begun: 1 }
     }
 
-    /// Returns the time of [`Retry::within`] that is left.
+    /// Returns the rest of [`Retry::within`].
     fn time_left(&self) -> Duration {
         self.retry.within.saturating_sub(self.start.elapsed())
     }
 
-    /// Returns how long to wait before the next attempt. The pause doubles with each attempt, and is randomized by the clock so
-    /// that two writers do not conflict again.
+    /// Returns how long to wait before the next attempt. The pause doubles with each attempt and is randomized by the
+    /// clock, so that two writers do not conflict again.
     ///
     /// # Errors
     /// The failure's, if another attempt cannot succeed or the limits are reached.
     pub(crate) fn pause_after<E: From<Error>>(&mut self, failure: Failure<E>) -> Result<Duration, E> {
         if failure.is_retryable {
-            // The limits include the time that the attempt spent waiting for other writers.
+            // The time that the attempt waited for other writers counts.
             self.retry.limits.check()?;
         }
-        // An attempt can take all the time: on a shared store it waits for the locks of a process that is gone.
+        // The first attempt can use up the time: on a shared store it waits for the locks of a process that has ended. So there is a second one.
         let is_last = self.begun > 1 || self.retry.within.is_zero();
         if !failure.is_retryable || self.left == 0 || (is_last && self.start.elapsed() >= self.retry.within) {
             return Err(failure.error);
@@ -127,7 +127,7 @@ impl<'r> Attempts<'r> {
     }
 }
 
-/// Varies a pause between half and one and a half of it.
+/// Varies a pause randomly between half of it and one and a half times.
 fn jittered(pause: Duration, noise: u32) -> Duration {
     pause / 2 + pause.saturating_mul(noise % 1_000) / 1_000
 }

@@ -60,8 +60,8 @@ impl Scope {
         }
     }
 
-    /// Calls `visitor` with the record of this `_id`, if reading it by its key is as good as a query: in the last commit, and unless a slow
-    /// query is to be reported with its plan. Returns whether there is such a record; `None` if it takes a query.
+    /// Calls `visitor` with the record of this `_id`. Returns whether it exists; `None` if a query is needed instead of a read by key: in a snapshot
+    /// or a transaction, if slow queries are reported with their plan, and if the read is postponed.
     pub(crate) fn look_up(
         &self,
         collection: &str,
@@ -76,14 +76,14 @@ impl Scope {
         let Ok(key) = record_key(id) else { return Ok(None) };
         Ok(match database.get(collection, &key, IdMatch::Filter, visitor, budget)? {
             PointRead::Found(_) => Some(true),
-            // A query refuses a name that no collection can have.
+            // A query fails for an invalid collection name.
             PointRead::Missing if namespace::check(collection).is_ok() => Some(false),
             PointRead::Missing | PointRead::NeedsQuery | PointRead::Postponed => None,
         })
     }
 
-    /// Binds the request to what it reads, parses it, and calls `work` with the reader, the collection that the query reads,
-    /// and the query. Both closures may be called twice.
+    /// Binds and parses the request, and calls `work` with the reader, the collection that the query reads, and the
+    /// query. Both closures may be called twice.
     pub(crate) fn query<R>(
         &self,
         collection: &str,
@@ -147,7 +147,8 @@ impl Scope {
         }
     }
 
-    /// Adds the damage that the store finds in a collection to a report. A snapshot and a transaction have no store to ask.
+    /// Adds the damage that the store finds in a collection to a report. Does nothing on a snapshot or in a transaction, which have no access to the
+    /// store.
     pub(crate) fn verify_storage(&self, collection: &str, call: &CallContext, run: &mut VerifyRun<'_>) -> Result<()> {
         match self {
             Self::Database(database) => database.verify_storage(Some(collection), call, run).map(drop),
@@ -184,7 +185,7 @@ impl Scope {
         }
     }
 
-    /// Returns the database, for what concerns its files as well.
+    /// Returns the database, for an operation that needs it as a whole.
     ///
     /// # Errors
     /// `OperationNotSupportedInTransaction` (263) in a snapshot or a transaction.
@@ -238,7 +239,7 @@ pub(crate) struct DatabaseHandle {
     rights: Rights,
 }
 
-/// What the calls through a handle may do.
+/// The rights of the calls through a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rights {
     ReadAndWrite,
@@ -303,7 +304,7 @@ impl DatabaseHandle {
         self.engine().map_or_else(|_| self.inner.observer.metrics(), |engine| engine.metrics())
     }
 
-    /// Counts the work of the database.
+    /// Returns the counters of the database's work.
     pub(crate) fn observer(&self) -> &Observer {
         &self.inner.observer
     }
@@ -328,7 +329,7 @@ impl DatabaseHandle {
         })
     }
 
-    /// Returns whether streams have to look for commits, because other processes make some.
+    /// Returns whether other processes may commit, so that streams must look for their commits.
     pub(crate) fn other_writers(&self) -> Result<OtherWriters> {
         let is_exclusive = self.engine()?.capabilities().exclusive;
         Ok(if is_exclusive { OtherWriters::None } else { OtherWriters::Expected })
@@ -363,7 +364,7 @@ impl DatabaseHandle {
         }
     }
 
-    /// Calls `read` with a reader of the latest commit. It may be called twice; what it returned first is dropped then.
+    /// Calls `read` with a reader of the latest commit. `read` may be called twice; its first result is dropped then.
     pub(crate) fn read<R>(&self, call: &CallContext, read: impl Fn(&SharedReader) -> Result<R>) -> Result<R> {
         if call.interrupt.budget().is_none() {
             let engine = self.engine()?;
@@ -404,14 +405,14 @@ impl DatabaseHandle {
         let started = self.started(call);
         let mut announcement: Option<Announcement> = None;
         let written = retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
-            // `work` checks the limits. A commit that has begun is completed.
+            // The writer gets no limits: `work` checks them, and a commit that has begun is completed.
             let (limits, announced) = (Interrupt::default(), announcement.as_ref().map(Announcement::id));
             let options = BeginOptions { limits, announced, ..started.begin_options() };
             let engine = self.engine_to_write()?;
             let mut writer = engine.begin_ahead(&options)?;
             let mut result = work(&mut *writer);
             match writer.confirm() {
-                // Not a conflict of this write: it used an outdated catalog, or makes way. Both are now looked for before it begins.
+                // Not a conflict between writes: the catalog was outdated, or the write makes way. `begin` checks both before the work.
                 Err(error) if error.is_retryable() => {
                     call.check()?;
                     drop(writer);
@@ -424,7 +425,7 @@ impl DatabaseHandle {
             let (result, redefined) = (result?, writer.redefines());
             match writer.commit(self.inner.durability) {
                 Ok(work) => {
-                    // Others make way until it is withdrawn.
+                    // Other writers make way until the announcement is withdrawn.
                     drop(announcement.take());
                     self.work_after_commit(&work);
                     Ok(result)
@@ -434,7 +435,7 @@ impl DatabaseHandle {
                         Some(announcement) => announcement.repeat(),
                         None => announcement = Announcement::make(engine, redefined, options.wait),
                     }
-                    // The writer whose turn it is makes way.
+                    // With an announcement it takes no turn: the writer that has the turn makes way for it.
                     Err(Failure { takes_turn: announcement.is_none(), ..Failure::from(error) })
                 }
                 Err(error) => Err(error.into()),
@@ -443,7 +444,7 @@ impl DatabaseHandle {
         written.map_err(|error: Error| if error.is_retryable() && started.is_over() { past_deadline() } else { error })
     }
 
-    /// Returns whether new writes have to wait for the end of another one.
+    /// Returns whether new writes must wait for a write that conflicts in its turn.
     pub(crate) fn has_exclusive_turn(&self) -> bool {
         self.inner.turns.is_exclusive()
     }
@@ -463,13 +464,13 @@ impl DatabaseHandle {
         let options = BeginOptions { wait: Duration::ZERO, isolation, limits, announced: None };
         let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?;
         let written = work(&mut *writer).and_then(|result| {
-            // There is no work to do after a short commit.
+            // A short commit leaves no work.
             writer.commit(self.inner.durability).map(|_| result)
         });
         written.map_err(|error| if error.is_retryable() { budget.spend() } else { error })
     }
 
-    /// Repeats a transaction after errors that are conflicts, in turn with other writes, within the limits of a call.
+    /// Repeats a transaction after conflicts, takes turns with other writes, and ends at the limits of the call.
     #[cfg(feature = "async")]
     pub(crate) fn in_turns<R, E: From<Error>>(
         &self,
@@ -500,13 +501,13 @@ impl DatabaseHandle {
         self.engine_to_write()?.begin(&self.started(call).begin_options())
     }
 
-    /// Returns how a transaction of a call begins.
+    /// Returns the options with which a transaction of a call begins.
     #[cfg(feature = "async")]
     pub(super) fn begin_options(&self, call: &CallContext) -> BeginOptions {
         self.started(call).begin_options()
     }
 
-    /// Starts the clock of a write within the limits of a call.
+    /// Starts the clock of a write, which ends at the limits of the call.
     fn started(&self, call: &CallContext) -> Started {
         let mut started = TransactionOptions::default().start(self.inner.lock_timeout);
         started.retry.limits = call.interrupt.clone();

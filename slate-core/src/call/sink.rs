@@ -34,10 +34,10 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     if matches!(sink, Sink::Merge(_)) && request.compares_by_collation(&defined) {
         return Err(Error::unsupported_by_name("collation in $merge").at("collation"));
     }
-    // A transaction reads all rows before the first is returned, so that the source can be the target.
+    // A transaction reads all rows before it returns the first one, so the source can be the target.
     let reader = writer.reading(ReadSet::Query(source, &query))?;
     let mut rows = reader.find(defined.source(), &query, &request.call)?;
-    // The memory limit is that of the pipeline. Writes have their own.
+    // The memory limit is for the pipeline. Writes have their own.
     let call = CallContext { memory: Budget::default(), ..request.call.clone() };
     let mut target = Destination { writer, into: sink.into(), call, has_written: false };
     let written = match sink {
@@ -47,18 +47,18 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     if let Err(error) = &written
         && target.has_written
     {
-        // A transaction of the caller would otherwise commit a part.
+        // Otherwise the caller could commit a part of the documents.
         target.writer.end(&format!("a pipeline failed after it had written some of its documents: {error}"));
     }
     written
 }
 
-/// The collection that is written.
+/// The collection that is written to.
 struct Destination<'w> {
     writer: &'w mut dyn Writer,
     into: &'w str,
     call: CallContext,
-    /// Whether a part of what is to be written is in the transaction, so that a failure has to end it.
+    /// Whether the transaction has some of the documents: a failure then has to end it.
     has_written: bool,
 }
 
@@ -129,7 +129,7 @@ impl Destination<'_> {
             let updated = self.writer.update(self.into, &request, &self.call)?;
             if updated.matched > 0 {
                 return match merge.matched() {
-                    // The unique index says which values are there already.
+                    // The unique index finds the values that exist already.
                     WhenMatched::Fail => self.insert_one(document),
                     _ => Ok(()),
                 };

@@ -76,7 +76,7 @@ impl TransactionOptions {
         self
     }
 
-    /// Sets the longest time of retries, instead of the database's lock timeout.
+    /// Sets the time after which no further retry begins, instead of the database's lock timeout.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = Some(lock_timeout);
         self
@@ -96,8 +96,8 @@ impl TransactionOptions {
         self
     }
 
-    /// Begins a transaction that belongs to no thread and no task: while it is open, the thread or task that has begun it can write
-    /// outside of it. For servers, whose threads and tasks serve the sessions of many clients.
+    /// Allows the thread or task that begins the transaction to write outside of it while it is open, which fails otherwise. For servers, whose
+    /// threads and tasks serve the sessions of many clients.
     pub fn detached(mut self) -> Self {
         self.is_detached = true;
         self
@@ -114,7 +114,7 @@ impl TransactionOptions {
         (self.clone().cancel(token.clone()), token)
     }
 
-    /// Returns the options with the limits of a handle where they have none.
+    /// Returns the options with the limits of a handle in place of those that are not set.
     pub(crate) fn limited(&self, limits: &CallLimits) -> Self {
         let mut options = self.clone();
         options.deadline = options.deadline.or_else(|| limits.left());
@@ -122,7 +122,7 @@ impl TransactionOptions {
         options
     }
 
-    /// Sets the largest number of retries, within the time limit.
+    /// Sets the maximum number of retries, within the time limit.
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
@@ -136,7 +136,7 @@ impl TransactionOptions {
         self
     }
 
-    /// Starts the clock.
+    /// Starts the clock of the deadline and the lock timeout.
     pub(crate) fn start(&self, lock_timeout: Duration) -> Started {
         let wait = self.lock_timeout.unwrap_or(lock_timeout);
         let mut limits = Interrupt::default();
@@ -167,7 +167,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Whether the deadline has passed, or is so near that no further attempt was made.
+    /// Whether the deadline has passed, or is so near that no further attempt begins.
     pub(crate) fn is_over(&self) -> bool {
         let soon = Instant::now() + 2 * self.retry.longest_pause;
         self.retry.limits.end().is_some_and(|end| end <= soon)

@@ -1,9 +1,8 @@
-//! Work that commits leave: keyspaces that nothing refers to are dropped, and statistics are gathered.
+//! Work after commits: drops keyspaces that nothing refers to, and gathers statistics.
 //!
-//! Where only this process writes to the database, both are done after the commit, before its call returns. On a store that several
-//! processes write to, each is done by a thread beside the calls, and by one process at a time, which holds a lease of it
-//! ([`commit::Leases`](crate::commit::Leases)). A process that finds definitions changed by another one looks for pending drops, and
-//! executes those whose holder ends before they are done.
+//! If only this process writes to the database, both are done after the commit, before its call returns. On a store that several processes write to,
+//! a background thread does each of them, in one process at a time, which holds a lease of it ([`commit::Leases`](crate::commit::Leases)). A process
+//! that finds definitions changed by another one looks for pending drops, and executes those whose lease has expired.
 
 use std::{
     mem,
@@ -30,11 +29,11 @@ const MAX_KEYS: u64 = 65_536;
 /// Maximum number of keys that are read per record that the commit added, so that the work stays proportional to the commit.
 const MAX_KEYS_PER_RECORD: u64 = 4;
 
-/// The collections whose statistics a thread is to gather, on a store that several processes write to.
+/// The queue of collections whose statistics a background thread gathers, on a store that several processes write to.
 #[derive(Default)]
 pub(super) struct StaleQueue {
     waiting: Mutex<Waiting>,
-    /// Held while this process writes statistics: two writers of it would conflict.
+    /// Held while this process writes statistics: two of its threads would conflict.
     writing: Mutex<()>,
 }
 
@@ -55,7 +54,7 @@ impl StaleQueue {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds collections. Returns whether a thread has to be started.
+    /// Adds collections. Returns whether the caller must start the thread.
     fn add(&self, stale: &[StaleCollection]) -> bool {
         let mut waiting = self.lock();
         for added in stale {
@@ -65,7 +64,7 @@ impl StaleQueue {
         !mem::replace(&mut waiting.is_served, true)
     }
 
-    /// Takes a collection; `None` ends the thread.
+    /// Removes and returns a collection; `None` if the queue is empty, which ends the thread.
     fn next(&self) -> Option<StaleCollection> {
         let mut waiting = self.lock();
         let next = waiting.collections.pop();
@@ -77,13 +76,13 @@ impl StaleQueue {
         self.lock().collections.retain(|collection| collection.records != records);
     }
 
-    /// Removes all, because no thread could be started. Statistics stay stale until a later commit.
+    /// Empties the queue, because no thread could be started. The statistics stay stale until a later commit.
     fn clear(&self) {
         *self.lock() = Waiting::default();
     }
 }
 
-/// The thread that executes pending drops, on a store that several processes write to.
+/// The state of the background thread that executes pending drops, on a store that several processes write to.
 #[derive(Default)]
 pub(super) struct DropQueue {
     state: Mutex<DropQueueState>,
@@ -92,9 +91,9 @@ pub(super) struct DropQueue {
 
 #[derive(Default)]
 struct DropQueueState {
-    /// Whether a thread executes pending drops until there are none.
+    /// Whether the thread runs. It ends when no drops are pending.
     is_served: bool,
-    /// Whether there may be drops that the thread has not found.
+    /// Whether there may be new drops since the thread last looked.
     is_outdated: bool,
 }
 
@@ -104,7 +103,7 @@ impl DropQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the thread look for pending drops again. Returns whether it has to be started.
+    /// Makes the thread look for pending drops again. Returns whether the caller must start it.
     fn add(&self) -> bool {
         let mut state = self.lock();
         state.is_outdated = true;
@@ -112,12 +111,12 @@ impl DropQueue {
         !mem::replace(&mut state.is_served, true)
     }
 
-    /// Begins to look for pending drops.
+    /// Called before the thread looks for pending drops.
     fn look(&self) {
         self.lock().is_outdated = false;
     }
 
-    /// Waits, if drops remain, until they are to be tried again. Returns whether the thread goes on.
+    /// If drops remain, waits until it is time to try them again or new ones were added. Returns whether the thread continues.
     fn wait(&self, remain: bool) -> bool {
         let mut state = self.lock();
         if remain && !state.is_outdated {
@@ -148,9 +147,9 @@ impl<S: Store> Backend<S> {
         }
     }
 
-    /// Executes pending drops on a thread beside the calls of the database: on a store on a network a drop takes as long as its keys
-    /// took to be inserted. Those that fail, or that another process executes, are tried again until they are done, because that process may end
-    /// before. When the database is closed, the thread ends after the keyspace that it is deleting, and then closes the store.
+    /// Executes pending drops on a background thread: on a store on a network a drop takes as long as inserting its keys took. Drops that fail, or
+    /// that another process executes, are tried again until they are done, because that process may end before. When the database is closed, the
+    /// thread finishes the current keyspace, ends and closes the store.
     pub(super) fn drop_beside(&self) {
         if !self.drops.add() {
             return;
@@ -164,13 +163,13 @@ impl<S: Store> Backend<S> {
             }
         };
         if thread::Builder::new().name("slate-drops".into()).spawn(drop_all).is_err() {
-            // The drops stay pending until the next one.
+            // The drops stay pending until the next call.
             self.drops.end();
         }
     }
 
-    /// Executes the pending drops that no other process executes. Returns whether some remain; `None` once the database is closed,
-    /// which is looked at before each keyspace.
+    /// Executes the pending drops that no other process executes. Returns whether some remain; `None` if the database was closed, which is checked
+    /// before each keyspace.
     fn drop_pending(this: &Weak<Self>) -> Option<bool> {
         let pending = this.upgrade()?.find_pending_drops();
         let Ok(pending) = pending else { return Some(true) };
@@ -191,7 +190,7 @@ impl<S: Store> Backend<S> {
         catalog::pending_drops(&self.store.snapshot()?)
     }
 
-    /// Drops keyspaces whose leases this process has.
+    /// Drops keyspaces whose leases this process holds.
     pub(super) fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
         let works: Vec<LeasedWork> = keyspaces.iter().copied().map(LeasedWork::Drop).collect();
         let dropped = self.holding(&works, || {
@@ -226,7 +225,7 @@ impl<S: Store> Backend<S> {
         Ok(attempt)
     }
 
-    /// Calls `work` while the leases that this process has taken for it are renewed, where other processes write to the database.
+    /// Executes `work` and renews its leases meanwhile, which this process holds. Without leases if only this process writes to the database.
     fn holding<R>(&self, works: &[LeasedWork], work: impl FnOnce() -> Result<R>) -> Result<R> {
         let is_exclusive = self.shared.capabilities.exclusive;
         let held = (!is_exclusive).then(|| HeldLeases::renew(self.this.clone(), works.to_vec()));
@@ -235,7 +234,7 @@ impl<S: Store> Backend<S> {
         done
     }
 
-    /// Renews the leases among these that this process still has.
+    /// Renews those of the leases that this process still holds.
     pub(super) fn renew_leases(&self, works: &[LeasedWork]) -> Result<()> {
         let mut transaction = self.store.begin(Duration::ZERO)?;
         let mut any = false;
@@ -248,7 +247,7 @@ impl<S: Store> Backend<S> {
         Ok(())
     }
 
-    /// Gives up the leases of work that was not done. If that fails they end after their term.
+    /// Releases the leases of work that was not done. If that fails, they expire.
     fn release_leases(&self, works: &[LeasedWork]) {
         let release = || -> Result<()> {
             let mut transaction = self.store.begin(Duration::ZERO)?;
@@ -270,7 +269,7 @@ impl<S: Store> Backend<S> {
 /// Statistics are gathered from a snapshot and written in a separate transaction: user transactions neither scan a collection for
 /// them, nor wait for them, nor conflict with them.
 impl<S: Store> Backend<S> {
-    /// Gathers statistics again that a commit has made stale. They stay stale if another writer is active.
+    /// Gathers the statistics that a commit has made stale. They stay stale if another writer is active.
     pub(super) fn refresh_statistics(&self, stale: &[StaleCollection]) {
         if !self.shared.capabilities.exclusive {
             self.refresh_beside(stale);
@@ -283,7 +282,7 @@ impl<S: Store> Backend<S> {
         }
     }
 
-    /// Gathers stale statistics in a thread beside the calls of the database.
+    /// Gathers stale statistics on a background thread.
     fn refresh_beside(&self, stale: &[StaleCollection]) {
         if stale.is_empty() || !self.stale.add(stale) {
             return;
@@ -300,7 +299,7 @@ impl<S: Store> Backend<S> {
         }
     }
 
-    /// Gathers statistics unless another process does, or has done since they became stale.
+    /// Gathers statistics unless another process is doing so, or has done so since they became stale.
     fn refresh_leased(&self, stale: &StaleCollection) {
         let work = LeasedWork::Statistics(stale.records);
         let staleness = &self.shared.staleness;
@@ -308,12 +307,12 @@ impl<S: Store> Backend<S> {
             collection.lacks_statistics() || staleness.is_stale(stale.records, collection.known_records())
         };
         let find = |catalog: &Catalog| catalog.owner(stale.records).cloned().filter(is_stale);
-        // Looks without a lease first: taking one and giving it up are two commits.
+        // Checks without a lease first: acquiring and releasing one are two commits.
         let is_due = self.last().is_ok_and(|(_, catalog)| find(&catalog).is_some());
         if !is_due || !matches!(self.take_lease(work), Ok(LeaseAttempt::Taken)) {
             return;
         }
-        // What fails is tried again after a later commit.
+        // After a failure, a later commit tries again.
         if !matches!(self.renew_statistics(find, max_keys(stale), Duration::ZERO, &[work]), Ok(true)) {
             self.release_leases(&[work]);
         }
@@ -328,8 +327,8 @@ impl<S: Store> Backend<S> {
         self.renew_statistics(find, u64::MAX, wait, &[]).map(drop)
     }
 
-    /// Gathers the statistics of the collection that `find` returns, and writes them with the end of these leases. Returns whether it has
-    /// written them: not if the collection does not exist, nor without the leases.
+    /// Gathers the statistics of the collection that `find` returns; writes them and releases these leases in one commit. Returns false, having
+    /// written nothing, if the collection does not exist or a lease was lost.
     fn renew_statistics(
         &self,
         find: impl FnOnce(&Catalog) -> Option<Arc<CollectionInfo>>,
@@ -345,7 +344,7 @@ impl<S: Store> Backend<S> {
         drop(view);
         let _writing = self.stale.write();
         let mut transaction = self.store.begin(wait)?;
-        // Dropped meanwhile: nothing would remove the statistics any more.
+        // If the collection was dropped meanwhile, nothing would remove the statistics.
         if self.shared.catalogs.load(&transaction.view())?.owner(collection.records).is_none() {
             return Ok(false);
         }

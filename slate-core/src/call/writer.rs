@@ -55,7 +55,7 @@ impl<T: Transaction> ReadOn for Session<T> {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Records what a query of the collection or view `name` reads.
+    /// Adds the reads of a query of the collection or view `name` to the read set.
     fn reads_of(&mut self, name: &str, query: &Query) -> Result<()> {
         let matches = Reads::Matches(&query.filter);
         match &query.view {
@@ -69,7 +69,7 @@ impl<T: Transaction> Session<T> {
         })
     }
 
-    /// Records a read through a view: of the view's definition, and of the collection that it reads.
+    /// Adds a read through a view to the read set: of the view's definitions, and of the collection that it reads.
     fn reads_view(&mut self, view: &ResolvedView, what: Reads<'_>) -> Result<()> {
         view.names.iter().try_for_each(|name| self.reads(name, Reads::Nothing))?;
         self.reads(&view.collection, what)
@@ -315,7 +315,7 @@ impl<T: Transaction> Writer for Session<T> {
     }
 }
 
-/// Adds the collection and the index to a conflict or damage.
+/// Adds the names of collection and index to the error of a conflict or of damage.
 pub(super) fn located(error: Error, catalog: &Catalog) -> Error {
     error.located(|keyspace, key| key_place(catalog, keyspace, key))
 }

@@ -91,7 +91,7 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
     Ok((ReadCommand::new(call.at, collection.unwrap_or(NO_COLLECTION), request, common), cursor))
 }
 
-/// Returns the collection's name; `None` for the number 1.
+/// Returns the collection's name; `None` for the number 1, which stands for no collection.
 fn collection<'c>(call: &Call<'c>) -> Result<Option<&'c str>> {
     let Some(number) = Number::of(call.target) else { return call.collection().map(Some) };
     if number == Number::Int32(1) {
@@ -115,7 +115,7 @@ fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {
     stages.values().map(stage).collect()
 }
 
-/// Takes `cursor`, if it is present, and returns its batch size, if it has one.
+/// Reads `cursor`: `None` if it is missing, `Some(None)` if it has no batch size.
 pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<Option<Option<u64>>> {
     let Some(cursor) = fields.any("cursor") else { return Ok(None) };
     let cursor = cursor

@@ -25,7 +25,7 @@ use crate::{
 
 const OPS: &str = "bulkWrite.ops";
 
-/// One of the operations, and the position of its collection.
+/// One of the operations, and the position of its collection in `nsInfo`.
 struct BulkOperation<'c> {
     collection: usize,
     write: Write<'c>,
@@ -37,14 +37,14 @@ enum Write<'c> {
     Delete(delete::Statement<'c>),
 }
 
-/// What an operation of a bulk write has done.
+/// The result of one operation.
 enum Effect {
     Inserted,
     Updated { matched: u64, modified: u64, upserted: Option<OwnedValue> },
     Deleted(u64),
 }
 
-/// The counts of a reply: what all operations together have done.
+/// The counts of a reply, over all operations.
 #[derive(Default)]
 struct Sums {
     inserted: u64,

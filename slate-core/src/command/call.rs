@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Activity, CancelToken, Error, Result, call::Scope, interrupt::WaitBudget, namespace};
 
-/// A command document, split into its name, the value of the name, and the other fields; and where it is executed.
+/// A command document, split into its name, the value of the name, and the other fields; with its scope.
 pub(super) struct Call<'c> {
     pub(super) at: CommandScope<'c>,
     pub(super) name: &'c str,
@@ -19,34 +19,34 @@ pub(super) struct Call<'c> {
     pub(super) fields: Fields<'c>,
 }
 
-/// Where a command is executed, and where its cursor waits for the next batch.
+/// The scope in which a command is executed, with the caller's settings.
 #[derive(Clone, Copy)]
 pub(super) struct CommandScope<'c> {
     pub(super) scope: &'c Scope,
-    /// The command as it was sent, which a cursor is described by. For a command that is explained, the one within.
+    /// The command document as it was sent, for the description of its cursor. Within `explain`, the command that is explained.
     pub(super) command: Doc<'c>,
     pub(super) running: Running<'c>,
-    /// Without a place for cursors, replies contain all documents.
+    /// The open cursors. `None`: replies contain all documents.
     pub(super) cursors: Option<&'c ParkedCursors>,
-    /// A collection that exists for the caller alone.
+    /// A collection that only this caller has.
     pub(super) own: Option<&'c OwnCollection>,
     /// The database of commands without `$db`.
     pub(super) database: Option<&'c str>,
-    /// Whose cursors the command may use, and who owns the one that it opens. Without an owner it may use all.
+    /// The user: the command may use only the user's cursors, and the cursor that it opens belongs to the user. `None`: it may use all cursors.
     pub(super) owner: Option<&'c CursorOwner>,
     pub(super) waits: Waits,
 }
 
-/// A command that runs: what ends it, and what shows its work.
+/// A running command: its limits, and its activity.
 #[derive(Clone, Copy)]
 pub(crate) struct Running<'c> {
-    /// When the command has begun.
+    /// When the command began.
     pub(crate) began: Instant,
-    /// When it has to end at the latest, as a part of another command.
+    /// The deadline of a command that is a part of another command.
     pub(crate) end: Option<Instant>,
     /// Cancels the command.
     pub(crate) token: Option<&'c CancelToken>,
-    /// Where the command shows what it does.
+    /// Shows the work of the command to other threads.
     pub(crate) activity: Option<&'c Activity>,
     /// Limits the work of a command that must not wait. `None` if the command may wait.
     pub(crate) budget: Option<&'c WaitBudget>,
@@ -57,12 +57,12 @@ pub(crate) struct Running<'c> {
 pub(super) enum Waits {
     #[default]
     Yes,
-    /// The caller does.
+    /// No: the caller waits.
     No,
 }
 
 impl<'c> Running<'c> {
-    /// Returns the same for an attempt with this budget.
+    /// Returns these limits with this budget.
     #[cfg(feature = "async")]
     pub(crate) fn within(self, budget: &'c WaitBudget) -> Self {
         Self { budget: Some(budget), ..self }
@@ -70,7 +70,7 @@ impl<'c> Running<'c> {
 }
 
 impl<'c> CommandScope<'c> {
-    /// Commands whose replies contain all documents.
+    /// Returns a scope in which replies contain all documents.
     pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>, command: Doc<'c>) -> Self {
         Self {
             scope,
@@ -106,7 +106,7 @@ impl<'c> Call<'c> {
         database.as_str().map(Some).ok_or_else(|| self.fields.mistyped("$db", database, "string"))
     }
 
-    /// Takes the fields that every command accepts.
+    /// Reads the fields that every command accepts.
     ///
     /// # Errors
     /// Fails as [`Common::take`] does.

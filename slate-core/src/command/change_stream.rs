@@ -124,7 +124,7 @@ fn watched(collection: Option<&str>, common: &Common, all_databases: bool) -> Re
     })
 }
 
-/// Takes the field that says where the stream begins.
+/// Reads the start of the stream: `resumeAfter`, `startAfter` or `startAtOperationTime`.
 fn start(fields: &mut Fields<'_>) -> Result<StreamStart> {
     let resume = fields.object_not_null("resumeAfter")?.map(Token::read).transpose()?;
     let after = fields.object_not_null("startAfter")?.map(Token::read).transpose()?;
@@ -150,7 +150,7 @@ fn start(fields: &mut Fields<'_>) -> Result<StreamStart> {
     }
 }
 
-/// Takes one of a list of words; the first is the default.
+/// Reads a field whose value must be one of `words`. `T::default()` if it is missing.
 fn one_of<T: Copy + Default>(fields: &mut Fields<'_>, name: &str, words: &[(&str, T)]) -> Result<T> {
     let Some(word) = fields.string(name)? else { return Ok(T::default()) };
     words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {

@@ -59,7 +59,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             refuse([("viewOn", on.is_some()), ("pipeline", pipeline.is_some())], "only supported on a view")?;
         }
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
-        // A command without options is a change that changes nothing, and an event.
+        // A command without options changes nothing but is logged as an event.
         if options.is_given() || there.is_none() || (index.is_none() && images.is_none()) {
             writer.set_validator(collection, spec.as_ref())?;
         }
@@ -99,15 +99,15 @@ fn refuse<const N: usize>(options: [(&str, bool); N], why: &str) -> Result<()> {
     }
 }
 
-/// What an index was before the change, as far as the command changes it.
+/// The properties of an index that the command changes, before the change.
 #[derive(Default)]
 struct IndexBefore {
     visibility: Option<Visibility>,
-    /// In seconds. `None` also if it was no TTL index.
+    /// In seconds. `None` also if the index was no TTL index.
     expire_after: Option<u32>,
 }
 
-/// What the command changes about an index.
+/// The index to change, by name or keys, and its new properties.
 struct IndexChange<'c> {
     name: Option<&'c str>,
     keys: Option<Doc<'c>>,
@@ -136,7 +136,7 @@ impl<'c> IndexChange<'c> {
         Ok(Self { name, keys, visibility, expire_after })
     }
 
-    /// Returns the index's name, by which the change is made.
+    /// Returns the index's name. For keys that no index has, the keys as text, for the error.
     fn name(&self, collection: Option<&CollectionInfo>) -> Result<String> {
         Ok(match (self.name, self.keys) {
             (Some(name), _) => name.to_owned(),
@@ -153,7 +153,7 @@ impl<'c> IndexChange<'c> {
     }
 }
 
-/// Takes `changeStreamPreAndPostImages`: whether images are stored, if it is given.
+/// Reads `changeStreamPreAndPostImages`: whether images are stored; `None` if it is missing.
 pub(super) fn take_images(fields: &mut Fields<'_>) -> Result<Option<bool>> {
     let Some(images) = fields.object("changeStreamPreAndPostImages")? else { return Ok(None) };
     let mut images = Fields::read("changeStreamPreAndPostImages", images)?;
@@ -187,7 +187,7 @@ impl Options<'_> {
         self.filter.is_some() || self.level.is_some() || self.action.is_some()
     }
 
-    /// Returns the validator with these options in place of those of `there`. `None` without a filter.
+    /// Returns the validator with these options, and those of `there` for missing ones. `None` if neither has a filter.
     pub(super) fn over(&self, there: Option<&Validator>) -> Result<Option<ValidatorSpec>> {
         let document = match self.filter {
             Some(filter) => Some(owned(filter)?),

@@ -24,7 +24,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     reply.finish()
 }
 
-/// Takes the number by which sizes are divided, 1 if it is missing.
+/// Reads the number by which sizes are divided; 1 if it is missing.
 ///
 /// # Errors
 /// `BadValue` (2) for a number below 1.

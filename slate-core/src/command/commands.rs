@@ -55,14 +55,15 @@ pub struct Commands {
     owner: Option<CursorOwner>,
     own: Option<OwnCollection>,
     waits: Waits,
-    /// The budget of all commands.
+    /// The budget that all commands of this value share.
     budget: Option<WaitBudget>,
-    /// When all commands have begun, if that was earlier.
+    /// When the commands of this value began, if earlier than their execution.
     began: Option<Instant>,
 }
 
 impl Database {
-    /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
+    /// Returns a handle that runs MongoDB's commands with replies in batches. Each call returns a handle with cursors of its own: callers share
+    /// cursors through clones.
     pub fn commands(&self) -> Commands {
         let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
         let (cursors, waits) = (Arc::default(), Waits::Yes);
@@ -82,10 +83,9 @@ impl Database {
 }
 
 impl Commands {
-    /// Runs a command; see [`Database::command`]. The cursor of `find` and `aggregate` has MongoDB's batches, and `getMore` and `killCursors`
-    /// know it. Its time limit (`maxTimeMS`) begins again with each batch. A command that
-    /// [`at_snapshot`](Self::at_snapshot) and [`in_transaction`](Self::in_transaction) cannot run fails with 263 or, if it writes to a
-    /// snapshot, with 20.
+    /// Runs a command; see [`Database::command`]. `find` and `aggregate` return one batch, of MongoDB's size, and the id of a cursor for `getMore`
+    /// and `killCursors`. The time limit (`maxTimeMS`) applies to each batch anew. At a snapshot or in a transaction, commands that are not possible
+    /// there fail with 263; commands that write to a snapshot fail with 20.
     ///
     /// # Errors
     /// Fails as [`Database::command`] does; with `CursorNotFound` (43) for a cursor that has ended, was killed or has timed out.
@@ -98,7 +98,7 @@ impl Commands {
         self.run_within(self.running(), command)
     }
 
-    /// Returns whether a command waits in the queue of writes.
+    /// Returns whether a command may write, and so must wait in the queue of writes.
     #[cfg(feature = "async")]
     pub(crate) fn writes(&self, command: &RawDocument) -> bool {
         super::writes(Doc::from(command))
@@ -110,8 +110,8 @@ impl Commands {
         matches!(self.scope, Scope::Database(_)) && super::is_short(Doc::from(command))
     }
 
-    /// Returns how long a command may take; for `getMore` what the command that has opened the cursor says. `None` also for a limit that
-    /// the command will be refused for.
+    /// Returns the time limit of a command; for `getMore` that of the command that opened the cursor. `None` also if the limit is invalid: the
+    /// command will fail.
     #[cfg(feature = "async")]
     pub(crate) fn time_limit(&self, command: &RawDocument) -> Option<Duration> {
         let command = Doc::from(command);
@@ -122,7 +122,7 @@ impl Commands {
         super::common::time_limit(command)
     }
 
-    /// Returns what ends and shows a command that begins now.
+    /// Returns the limits and the activity of a command that begins now.
     pub(crate) fn running(&self) -> Running<'_> {
         Running {
             began: self.began.unwrap_or_else(Instant::now),
@@ -133,7 +133,7 @@ impl Commands {
         }
     }
 
-    /// Runs a command that `running` ends and shows, in place of what these commands have.
+    /// Runs a command with the limits and the activity of `running` instead of the ones of this value.
     pub(crate) fn run_within(&self, running: Running<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
         if let Scope::Database(database) = &self.scope {
             database.limits().check()?;
@@ -153,17 +153,17 @@ impl Commands {
         };
         let reply = super::run(at);
         match running.budget {
-            // A statement that has spent the budget is in the reply as one that was refused.
+            // The reply lists a statement that has spent the budget as rejected: the reply is dropped.
             Some(budget) if budget.is_spent() => Err(budget.spend()),
             _ => reply,
         }
     }
 
-    /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction. Without a budget it
-    /// is repeated after errors that are conflicts.
+    /// Runs a command and then `then` in one transaction. `then` gets the reply, and a handle for further commands in the transaction. Repeated after
+    /// conflicts, unless there is a budget.
     ///
     /// # Errors
-    /// Fails, with nothing changed, if the command, `then` or the commit fails; in a scope that is not the database.
+    /// Fails, with nothing changed, if the command, `then` or the commit fails; at a snapshot and in a transaction.
     #[cfg(feature = "async")]
     pub(crate) fn run_then<R, E: From<Error>>(
         &self,
@@ -203,13 +203,13 @@ impl Commands {
         }
     }
 
-    /// Returns the same cursors for commands that read a snapshot.
+    /// Returns a handle with the same cursors whose commands read a snapshot.
     #[must_use]
     pub fn at_snapshot(&self, snapshot: &Snapshot) -> Self {
         self.in_scope(snapshot.scope())
     }
 
-    /// Returns the same cursors for commands in a transaction. After its end they fail with
+    /// Returns a handle with the same cursors whose commands run in a transaction. After its end they fail with
     /// [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
     #[must_use]
     pub fn in_transaction(&self, transaction: &Transaction) -> Self {
@@ -220,29 +220,29 @@ impl Commands {
         Self { scope, ..self.clone() }
     }
 
-    /// Returns the same cursors for commands that the token cancels: a running command fails with
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), and the cursors that these commands have opened end.
+    /// Returns a handle with the same cursors whose commands the token cancels: a running command fails with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), and cursors that these commands opened end.
     #[must_use]
     pub fn with_cancel(&self, token: CancelToken) -> Self {
         Self { token: Some(token), ..self.clone() }
     }
 
-    /// Returns the same cursors for commands that show in `activity` what they do: one for each command that runs.
+    /// Returns a handle with the same cursors whose commands show their work in `activity`. Commands that run at the same time need an activity each.
     #[must_use]
     pub fn with_activity(&self, activity: &Activity) -> Self {
         Self { activity: Some(activity.clone()), ..self.clone() }
     }
 
-    /// Returns the same cursors for the commands of one of several users, named by any bytes: the cursors that they open belong to the
-    /// owner, and they may read and close no others. Commands without an owner may use all cursors.
+    /// Returns a handle with the same cursors for one of several users, named by any bytes: its commands open cursors that belong to this owner, and
+    /// may read and close only these. Commands without an owner may use all cursors.
     #[must_use]
     pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
         Self { owner: Some(owner.into()), ..self.clone() }
     }
 
-    /// Returns the same cursors for commands that read these documents, in this order, from the collection `name` of a database: from the
-    /// value of `find`, `aggregate`, `count` and `distinct`, and not from stages as `$lookup`. Nothing is stored, and no other command knows
-    /// the collection. Its name may begin with `system.`
+    /// Returns a handle with the same cursors for which the collection `name` of a database consists of these documents, in this order. `find`,
+    /// `aggregate`, `count` and `distinct` can read it, stages such as `$lookup` cannot. Nothing is stored, and other commands do not see the
+    /// collection. Its name may begin with `system.`
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -260,19 +260,20 @@ impl Commands {
         Self { own: Some(own), ..self.clone() }
     }
 
-    /// Limits the cursors that are open at a time, for all values with the same cursors: a command that would open a further one fails
-    /// with `ExceededMemoryLimit` (146). One [owner](Self::owned_by) may have three quarters of them. There is no limit by default.
+    /// Limits the number of open cursors, for all handles that share them: a command that would open a further one fails with `ExceededMemoryLimit`
+    /// (146). One [owner](Self::owned_by) may have three quarters of them. There is no limit by default.
     pub fn limit_cursors(&self, most: usize) {
         self.cursors.limit(most);
     }
 
-    /// Returns the same cursors for a caller that waits for the events of change streams itself.
+    /// Returns a handle with the same cursors whose `getMore` does not wait for events of change streams: the caller does.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Self {
         Self { waits: Waits::No, ..self.clone() }
     }
 
-    /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also its database.
+    /// Wakes `waker` at the next commit of this process that changes what this change stream watches. Returns also its database. `None` if the cursor
+    /// is not a change stream, or is in use.
     #[cfg(feature = "async")]
     pub(crate) fn wait(&self, cursor: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
         self.cursors.wait(cursor, waker)
@@ -283,30 +284,30 @@ impl Commands {
         self.cursors.len()
     }
 
-    /// Describes the cursors that are open; those of the owner, if there is one.
+    /// Describes the open cursors; with an owner only the owner's.
     pub fn cursors(&self) -> Vec<OpenCursor> {
         self.cursors.describe(self.owner.as_ref())
     }
 
-    /// Closes the cursors that nobody has read for this time, except those of commands with `noCursorTimeout`; returns how many.
-    /// MongoDB's time is ten minutes. Nothing closes them by itself: the library starts no thread for it.
+    /// Closes the cursors that were not read for this time, except those of commands with `noCursorTimeout`; returns
+    /// how many. MongoDB's time is ten minutes. The library does not call this by itself.
     pub fn close_idle_cursors(&self, idle: Duration) -> usize {
         self.cursors.close_idle(idle)
     }
 
-    /// Closes the cursors of the owner, and all if these commands have no owner; returns how many.
+    /// Closes all cursors; with an owner only the owner's. Returns how many.
     pub fn close_cursors(&self) -> usize {
         self.cursors.close_all(self.owner.as_ref())
     }
 
-    /// Closes the cursors of the sessions with these `lsid`, of the owner if there is one; returns how many.
+    /// Closes the cursors of the sessions with these `lsid`; with an owner only the owner's. Returns how many.
     pub fn close_session_cursors<'l>(&self, lsids: impl IntoIterator<Item = &'l RawDocument>) -> usize {
         let sessions = lsids.into_iter().filter_map(|lsid| session_id(Doc::from(lsid))).collect();
         self.cursors.close_sessions(&sessions, self.owner.as_ref())
     }
 
-    /// Closes the cursors that the commands of a transaction have opened, which have this `lsid` and this `txnNumber`; returns how many. A
-    /// cursor has the rows of its transaction, and must not outlive it.
+    /// Closes the cursors that commands with this `lsid` and this `txnNumber` opened in a transaction; returns how many. A cursor has the rows of its
+    /// transaction, and must not outlive it.
     pub fn close_transaction_cursors(&self, lsid: &RawDocument, number: i64) -> usize {
         let close = |session: Vec<u8>| self.cursors.close_transaction(&session, number, self.owner.as_ref());
         session_id(Doc::from(lsid)).map_or(0, close)

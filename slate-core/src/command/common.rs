@@ -21,20 +21,20 @@ pub(super) struct Common {
     /// The database name for the namespaces in replies; MongoDB's default if none is given.
     pub(super) database: String,
     pub(super) call: CallContext,
-    /// The time limit, which begins again with each batch of a cursor.
+    /// The time limit, which applies to each batch of a cursor anew.
     pub(super) max_time: Option<Duration>,
-    /// When the command has begun.
+    /// When the command began.
     pub(super) began: Instant,
     /// The id of the caller's session.
     pub(super) session: Option<Vec<u8>>,
     /// The number of the session's transaction, if the command belongs to one.
     pub(super) transaction: Option<i64>,
-    /// Who owns the cursor that the command opens.
+    /// The owner of the cursor that the command opens.
     pub(super) owner: Option<CursorOwner>,
 }
 
 impl Common {
-    /// Takes the fields that every command accepts.
+    /// Reads the fields that every command accepts.
     ///
     /// # Errors
     /// Fails on wrong types and ranges as MongoDB does. Outside of an open transaction and a snapshot, rejects a session's transactions as a
@@ -50,7 +50,8 @@ impl Common {
         call.activity = at.running.activity.cloned();
         at.running.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let session = fields.object("lsid")?.and_then(session_id);
-        // Accepted and ignored: they concern logs, drivers and the choice of a server. Others than this command may recurse over a comment.
+        // Accepted and ignored: they concern logs, drivers and the choice of a server. A comment is validated because code that logs it may recurse
+        // over it.
         if let Some(comment) = fields.any("comment") {
             let checked = match comment.as_container() {
                 Some(document) => validate(document.bytes()).map(drop),
@@ -70,7 +71,7 @@ impl Common {
             let message = format!("unknown API version '{version}'");
             return Err(Error::invalid(Code(322), message).at("apiVersion"));
         }
-        // A snapshot is all that a transaction needs where nothing can be written.
+        // A snapshot counts as a transaction that only reads.
         let is_outside = matches!(at.scope, Scope::Database(_));
         let number = fields.integer("txnNumber")?;
         if number.is_some() && is_outside {
@@ -84,12 +85,12 @@ impl Common {
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        // A retryable write has a number, too, and its cursor is read outside of it.
+        // A retryable write has a `txnNumber`, too, but is not in a transaction.
         let transaction = number.filter(|_| autocommit == Some(false));
         Ok(Self { database, call, max_time, began: at.running.began, session, transaction, owner: at.owner.cloned() })
     }
 
-    /// Returns the context of a write with these options and the time limit of the command.
+    /// Returns these options of a write with the limits and the activity of the command.
     pub(super) fn within(&self, options: CallContext) -> CallContext {
         CallContext { activity: self.call.activity.clone(), ..options.with_interrupt(self.call.interrupt.clone()) }
     }
@@ -108,7 +109,7 @@ impl Common {
     }
 }
 
-/// Takes the time limit of the command.
+/// Reads the time limit of the command.
 fn max_time(fields: &mut Fields<'_>) -> Result<Option<Duration>> {
     let mut limit = None;
     for name in TIME_LIMITS {
@@ -118,14 +119,14 @@ fn max_time(fields: &mut Fields<'_>) -> Result<Option<Duration>> {
     Ok(limit)
 }
 
-/// Returns the time limit of a command; `None` also for one that is refused.
+/// Returns the time limit of a command; `None` also for an invalid one.
 #[cfg(feature = "async")]
 pub(super) fn time_limit(command: slate_query::raw::Doc<'_>) -> Option<Duration> {
     let limit = |name: &str| duration(name, command.get(name)?).ok()?;
     TIME_LIMITS.into_iter().filter_map(limit).next_back()
 }
 
-/// The names of the time limit. The last one that is given is valid.
+/// The names of the time limit. If both are given, the second applies.
 const TIME_LIMITS: [&str; 2] = ["maxTimeMS", "maxTimeMSOpOnly"];
 
 /// Returns a time limit. Zero means no limit.

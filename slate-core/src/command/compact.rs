@@ -6,8 +6,8 @@ use slate_store::SizeDetail;
 use super::{call::Call, concern::Concerns, list_indexes::no_collection, reply::Reply};
 use crate::Result;
 
-/// `{compact: collection}`: gives free space back to the file system. The collections of a store share its files, so that the whole
-/// store is compacted, in steps between which other operations go on. What was done remains when the command is ended.
+/// `{compact: collection}`: returns free space to the file system. The collections of a store share its files, so the whole store is compacted, in
+/// steps between which other operations run. If the command is interrupted, the completed steps remain.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     call.fields.truth("force")?;

@@ -20,7 +20,7 @@ const MAX_NODES: i64 = 50;
 pub(super) enum Concerns {
     /// A read: any read concern, no write concern.
     Read,
-    /// A change stream: it reads what a majority has confirmed.
+    /// A change stream: the read concern `majority` or the default, no write concern.
     Majority,
     /// A write: a write concern, and only the default read concern.
     Write,
@@ -30,7 +30,7 @@ pub(super) enum Concerns {
     Neither,
 }
 
-/// Takes the concerns from a command's fields and checks them.
+/// Reads and checks the concerns of a command.
 ///
 /// # Errors
 /// Fails with `InvalidOptions` (72) for a concern that the command does not accept; with `TypeMismatch`, `BadValue` and
@@ -75,7 +75,7 @@ pub(super) fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
             if time.kind() != Kind::Timestamp {
                 return Err(fields.mistyped(name, time, "timestamp"));
             }
-            // There is no cluster time to wait for.
+            // A standalone server has no cluster time to wait for.
             let (code, message) = if time.as_timestamp() == Some(0) {
                 (Code::INVALID_OPTIONS, "the time of a read concern cannot be a null timestamp")
             } else {

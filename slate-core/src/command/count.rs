@@ -34,7 +34,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let skip = fields.size("skip")?;
     let hint = hint::take(fields)?;
     let collated = fields.object("collation")?;
-    // Sent by MongoDB's shell; it has no effect on a count.
+    // MongoDB's shell sends it; it has no effect on a count.
     fields.any("fields");
     let common = call.common(Concerns::Read)?;
     call.fields.finish()?;

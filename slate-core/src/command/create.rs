@@ -79,7 +79,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     Reply::default().finish()
 }
 
-/// Fails in a transaction if the collection was there: outside of one, the same definition again has no effect, as in MongoDB.
+/// Fails in a transaction if the collection existed, as in MongoDB. Outside of one, creating it again with the same definition has no effect.
 fn check_new(scope: &Scope, common: &Common, collection: &str, created: Created) -> Result<()> {
     match (scope, created) {
         (Scope::Transaction(_), Created::Exists) => {

@@ -49,8 +49,8 @@ const NOT_OF_ID: [&str; 8] = [
     "wildcardProjection",
 ];
 
-/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`:
-/// creates all of the indexes or none (with the exceptions of `index_build::create_all`). Writers of the collection continue meanwhile; not so in a transaction.
+/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`: creates all of the indexes
+/// or none (with the exceptions of `index_build::create_all`). Writers of the collection continue meanwhile, except in a transaction.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
@@ -81,7 +81,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         })?,
     };
     let mut reply = Reply::default();
-    // With the index on `_id`.
+    // The counts include the index on `_id`.
     reply.count("numIndexesBefore", before.unwrap_or_default() + 1);
     reply.count("numIndexesAfter", after + 1);
     reply.boolean("createdCollectionAutomatically", before.is_none());
@@ -92,9 +92,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 impl Index {
-    /// Creates an index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of
-    /// `mongodump`: `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`](crate::IndexDescription::to_definition) is the
-    /// inverse.
+    /// Creates an index from MongoDB's definition, as in `createIndexes`, in the result of `listIndexes` and in the files of `mongodump`: `{ key: {
+    /// mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`](crate::IndexDescription::to_definition) is the inverse.
     ///
     /// # Errors
     /// Fails as the command `createIndexes` does if the definition is not valid, or has an option that Slate does not support.
@@ -170,7 +169,7 @@ fn expire_after(value: Value<'_>) -> Result<i64> {
     })
 }
 
-/// Refuses NaN, which would become 0: every document with a date in the past would be deleted at once.
+/// Fails for NaN, which would become 0: every document with a date in the past would be deleted at once.
 pub(super) fn check_expiry(value: Value<'_>, code: Code) -> Result<()> {
     if Number::of(value).is_some_and(Number::is_nan) {
         let message = "TTL index 'expireAfterSeconds' option must not be NaN";

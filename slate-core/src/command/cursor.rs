@@ -1,4 +1,4 @@
-//! Cursors: a reply contains one batch of a command's rows, and the others wait for `getMore` ([`parked_cursors`](super::parked_cursors)).
+//! Cursors: a reply contains one batch of a command's rows; the other rows are parked until `getMore` ([`parked_cursors`](super::parked_cursors)).
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,82 +23,82 @@ use crate::{
 /// MongoDB's limit on the bytes of a batch. The first document of a batch may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The most documents of a batch if the command gives no size. A reply is in memory as a whole until it is sent, and one of 50,000
-/// documents is as fast for the client as one of 16 MiB.
+/// The most documents of a batch if the command gives no size. A reply is in memory as a whole until it is sent, and larger ones are not faster for
+/// the client.
 const UNSIZED_BATCH: u64 = 50_000;
 
-/// The most bytes that an element of a batch has beside its document: its type, and its name of at most eight digits with the end. MongoDB
-/// counts as many for each.
+/// The most bytes of an element of a batch without its document: its type, and a name of at most eight digits with its terminator. MongoDB counts as
+/// many per element.
 const ELEMENT_BYTES: usize = 10;
 
-/// A batch that becomes longer than this gets room for the longest one.
+/// A batch of more bytes than this reserves memory for the longest batch.
 const LONG_BATCH: usize = 1 << 20;
 
 /// The number of documents in MongoDB's first batch if the command gives no size.
 pub(super) const FIRST_BATCH: u64 = 101;
 
-/// How much of the rows a reply takes.
+/// How many rows a reply contains.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BatchSize {
-    /// All rows, whatever their size: the caller has no place for a cursor.
+    /// All rows, whatever their size: the caller has no cursors.
     Everything,
-    /// At most this many documents, or as many as fit, up to [`UNSIZED_BATCH`].
+    /// At most this many documents; `None`: at most [`UNSIZED_BATCH`]. In both cases at most [`BATCH_BYTES`].
     Documents(Option<u64>),
 }
 
-/// The user who has opened a cursor, where there are several users.
+/// The user who opened a cursor; see [`Commands::owned_by`](super::Commands::owned_by).
 pub(super) type CursorOwner = Arc<[u8]>;
 
-/// How a command's cursor is read.
+/// The options of a command's cursor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CursorOptions {
     /// The size of the first batch.
     pub(super) batch: Option<u64>,
-    /// The limit of the command: the cursor ends with the last document that the limit allows.
+    /// The limit of the command: the maximum number of documents of all batches.
     pub(super) limit: Option<u64>,
     /// Whether the cursor ends with its first batch.
     pub(super) is_single: bool,
-    /// Whether the cursor is closed when nobody has used it for some time.
+    /// Whether [`Commands::close_idle_cursors`](super::Commands::close_idle_cursors) closes the cursor.
     pub(super) times_out: bool,
 }
 
 impl CursorOptions {
-    /// Returns the options of a cursor of which nothing is known but the size of its first batch; `None`: as many documents as fit.
+    /// Returns default options with this size of the first batch; `None`: as many documents as fit.
     pub(super) fn in_batches(batch: Option<u64>) -> Self {
         Self { batch, limit: None, is_single: false, times_out: true }
     }
 }
 
-/// The rows of a command and how they are continued.
+/// The rows of a command, and what the following batches need.
 pub(super) struct CommandCursor {
     pub(super) rows: CursorRows,
     pub(super) namespace: String,
     /// How many more documents the command's limit allows.
     pub(super) left: Option<u64>,
-    /// The time limit, which begins again with each batch, and the interrupt that all nodes share.
+    /// The time limit, which applies to each batch anew, and the interrupt that all nodes share.
     pub(super) max_time: Option<Duration>,
     pub(super) interrupt: Interrupt,
     /// Cancelled when the cursor is killed.
     pub(super) kill: CancelToken,
-    /// The id of the session that has opened the cursor.
+    /// The id of the session that opened the cursor.
     pub(super) session: Option<Vec<u8>>,
-    /// The number of the transaction that has opened the cursor.
+    /// The `txnNumber` of the transaction that opened the cursor.
     pub(super) transaction: Option<i64>,
     pub(super) owner: Option<CursorOwner>,
     pub(super) times_out: bool,
-    /// What the commands of the cursor have shown so far.
+    /// The activity of the command that opened the cursor.
     pub(super) activity: Option<Activity>,
     pub(super) facts: CursorFacts,
-    /// Whether the rows stand at a document that did not fit into the last batch.
+    /// Whether the current row did not fit into the last batch, and is the first of the next one.
     pub(super) has_current: bool,
-    /// The place among the open cursors, once there is more to read than the first batch.
+    /// The cursor's part of the quota of open cursors, once it is parked.
     pub(super) place: Option<QuotaPlace>,
 }
 
-/// What a cursor reads.
+/// The rows that a cursor reads.
 pub(super) enum CursorRows {
     Query(Box<dyn Rows + Send>),
-    /// Changes, of which there are always more.
+    /// A change stream, which has no last batch unless it is invalidated.
     Changes(Box<ChangeStreamState>),
 }
 
@@ -148,9 +148,9 @@ impl CommandCursor {
         }
     }
 
-    /// Returns a cursor over documents that a command has made: a list of definitions, or the effects of writes. They
-    /// are held in memory whatever their size: a command that has written must not fail because a temporary file
-    /// cannot be written.
+    /// Returns a cursor over a command's own documents: a list of definitions, or the effects of writes. They are held
+    /// in memory whatever their size: a command that has written must not fail because it cannot write a temporary
+    /// file.
     pub(super) fn listing(
         documents: impl IntoIterator<Item = RawDocumentBuf>,
         namespace: String,
@@ -174,7 +174,7 @@ impl CommandCursor {
         after
     }
 
-    /// Where a change stream continues.
+    /// Returns the resume token of a change stream; `None` for a query.
     pub(super) fn token(&self) -> Option<Vec<u8>> {
         match &self.rows {
             CursorRows::Query(_) => None,
@@ -208,7 +208,7 @@ impl CommandCursor {
 fn fill_changes(state: &mut ChangeStreamState, batch: &mut ReplyBatch<'_>, call: &CallContext) -> Result<After> {
     while !batch.is_full() {
         let Some(next) = state.peek() else {
-            // What was read is not lost if the event after it fails.
+            // If an event fails, the documents read before it are returned first.
             if state.is_over() || batch.documents > 0 || state.read(call)? == ReadOutcome::AtEnd {
                 break;
             }
@@ -237,7 +237,7 @@ impl<'r> ReplyBatch<'r> {
         Self { reply, size, documents: 0, bytes: 0 }
     }
 
-    /// Whether the batch has as many documents as it may.
+    /// Whether the batch has the maximum number of documents.
     fn is_full(&self) -> bool {
         match self.size {
             BatchSize::Everything => false,
@@ -262,7 +262,7 @@ impl<'r> ReplyBatch<'r> {
 }
 
 impl CommandScope<'_> {
-    /// Appends the first batch of a cursor to a reply, and parks the cursor if there is more and there is a place for it.
+    /// Appends the first batch of a cursor to a reply. Parks the cursor if rows remain and the caller has cursors.
     pub(super) fn first_batch(
         self,
         reply: &mut Reply,
@@ -275,7 +275,7 @@ impl CommandScope<'_> {
         reply.cursor("firstBatch", &namespace, |batch| {
             let after = cursor.fill(batch, size)?;
             let token = cursor.token();
-            // A thread that may wait reads the other batches.
+            // The budget is for the first batch only: a thread that may wait reads the others.
             self.running.budget.iter().for_each(|budget| budget.lift());
             let stays = after == After::More && !options.is_single;
             let command = self.command;
@@ -285,7 +285,7 @@ impl CommandScope<'_> {
     }
 }
 
-/// Returns the bytes by which a session is known: its `id`.
+/// Returns the `id` of a session, as the bytes of its value.
 pub(super) fn session_id(lsid: Doc<'_>) -> Option<Vec<u8>> {
     lsid.get("id").map(|id| id.bytes().to_vec())
 }

@@ -39,7 +39,7 @@ impl StoredNames {
         Ok(Self { target, pipeline, view_on })
     }
 
-    /// Puts the parts into the command that they were made of.
+    /// Replaces the names in the command by the stored names.
     pub(super) fn apply<'c>(&'c self, call: &mut Call<'c>) {
         if let Some(target) = &self.target {
             call.target = target.as_value();
@@ -53,7 +53,7 @@ impl StoredNames {
     }
 }
 
-/// Returns an error with the names that clients use: full names of stored collections.
+/// Replaces stored names in an error by the names that clients use: the full names of collections.
 pub(super) fn shown_error(error: Error, database: Option<&str>) -> Error {
     let shown = shown_message(&error, error.message().to_owned(), database);
     error.with_message(shown)
@@ -76,7 +76,7 @@ pub(super) fn shown_message(error: &Error, mut message: String, database: Option
     }
 }
 
-/// Replaces the stored names in a drawn plan by the names that its client uses.
+/// Replaces stored names in a drawn plan by full names.
 pub(super) fn shown_plan(plan: &mut Document) {
     for (name, value) in plan.iter_mut() {
         match value {

@@ -35,17 +35,17 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     reply.finish()
 }
 
-/// Checks that the collection is the one that has this UUID.
+/// Checks that the collection has this UUID.
 ///
 /// # Errors
-/// Fails with `CollectionUUIDMismatch` (361) if it is another one or a view, if it does not exist, and if collections have no UUIDs because
-/// no changes are logged.
+/// Fails with `CollectionUUIDMismatch` (361) if it has another one, is a view, or does not exist, and if changes are not logged, because collections
+/// then have no UUIDs.
 fn check_uuid(writer: &dyn Writer, name: &str, there: Option<&Namespace>, uuid: Value<'_>) -> Result<()> {
     let actual = match (there, writer.catalog().change_log()) {
         (Some(Namespace::Collection(there)), Some(log)) => Some(collection_uuid(log.id, there.records)),
         _ => None,
     };
-    // A binary value is its length and its subtype, 4 for a UUID, then its bytes.
+    // The bytes of a binary value: its length (4 bytes), its subtype (4 for a UUID), its content.
     if actual.is_some_and(|actual| uuid.bytes().get(4..) == Some([&[4], &actual[..]].concat().as_slice())) {
         return Ok(());
     }

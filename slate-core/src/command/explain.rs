@@ -1,4 +1,4 @@
-//! `explain`, in the shape of MongoDB's: tools draw its stages. Slate's own plan stands beside it.
+//! `explain`, in MongoDB's shape, so that tools can draw the stages, together with Slate's own drawing of the plan.
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_query::{Code, raw::Doc};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{Error, ExecutionStats, Explain, ExplainVerbosity, Result, document::number, explain::PlanShape, plan};
 
-/// How much an explain says.
+/// The verbosity of an `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verbosity {
     Planner,
@@ -56,7 +56,7 @@ pub(super) struct ExplainedCommand {
     pub(super) purpose: Purpose,
 }
 
-/// What a command does with the rows of its plan.
+/// What a command does with the rows of its plan: the top stage of MongoDB's drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Return,
@@ -65,7 +65,7 @@ pub(super) enum Purpose {
     Delete,
 }
 
-/// `{explain: command, verbosity}`: the plan of a read or of the targets of a write, and what its stages did. Nothing is written.
+/// `{explain: command, verbosity}`: the plan of a read or of the targets of a write, and the counts of its stages. Nothing is written.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.target.as_document().ok_or_else(|| {
         Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")
@@ -95,7 +95,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     report(command, &collection, &explained, verbosity)
 }
 
-/// Returns the reply about a command.
+/// Returns the reply for a command that has a plan.
 pub(super) fn report(
     command: Doc<'_>,
     collection: &str,
@@ -124,7 +124,7 @@ pub(super) fn report(
     match stages.first() {
         None => reply.extend(parts),
         Some(first) => {
-            // These stages make documents of their own.
+            // These stages produce documents without a collection.
             let reads_nothing = ["$documents", "$collStats", "$indexStats"].iter().any(|name| first.contains_key(name));
             let cursor = doc! { "$cursor": parts };
             let cursor = if reads_nothing { None } else { Some(cursor) };
@@ -135,7 +135,7 @@ pub(super) fn report(
     finish(reply, command)
 }
 
-/// Returns the reply about an `aggregate` that follows no plan: its stages as they were sent.
+/// Returns the reply for an `aggregate` without a plan: its stages as they were sent.
 pub(super) fn report_stages(command: Doc<'_>, stages: &[RawDocumentBuf]) -> Result<RawDocumentBuf> {
     let stages: Vec<Document> =
         stages.iter().map(Document::try_from).collect::<Result<_, _>>().map_err(Error::conversion)?;
@@ -151,7 +151,7 @@ fn finish(mut reply: Document, command: Doc<'_>) -> Result<RawDocumentBuf> {
 }
 
 impl Purpose {
-    /// Returns the plan below the stage that uses its rows.
+    /// Returns the drawn plan; for a write below its stage `UPDATE` or `DELETE`.
     fn over(self, shape: &PlanShape, stats: Option<ExecutionStats>) -> Document {
         let mut stage = match self {
             Self::Return | Self::Count => return shape.plan.clone(),
@@ -169,7 +169,7 @@ impl Purpose {
                 _ => drop(stage.insert("nWouldDelete", found)),
             }
         }
-        // The stage of a write stops at its first document by itself.
+        // MongoDB's stage of a write of one document stops by itself: it has no `LIMIT` below.
         let input = match shape.plan.get_document("inputStage") {
             Ok(below) if shape.plan.get_str("stage").is_ok_and(|stage| stage == "LIMIT") => below,
             _ => &shape.plan,
@@ -181,7 +181,7 @@ impl Purpose {
     fn execution(self, stats: ExecutionStats, shape: &PlanShape, verbosity: Verbosity) -> Document {
         let returned = match self {
             Self::Return => shape.rows,
-            // The stage on top returns no document.
+            // The top stage returns no document.
             Self::Count | Self::Update { .. } | Self::Delete => 0,
         };
         let mut execution = doc! {
@@ -199,7 +199,7 @@ impl Purpose {
     }
 }
 
-/// Returns the plan as Slate draws it, and what only Slate measures.
+/// Returns Slate's drawing of the plan, with counts that MongoDB does not have.
 fn own(explain: &Explain) -> Document {
     let mut own = doc! { "candidates": number(explain.candidates()), "plan": explain.to_document() };
     if let Some(stats) = explain.execution_stats() {

@@ -10,8 +10,8 @@ use slate_query::{
 use super::number;
 use crate::{Error, Result, document::as_raw};
 
-/// The most fields of a command or of a document within it: several times as many as any of them knows. It bounds the time to look for
-/// repeated ones.
+/// Maximum number of fields of a command or of a document within it: several times as many as any has. Bounds the time of the search for repeated
+/// ones.
 const MAX_FIELDS: usize = 1_000;
 
 /// MongoDB's limit on the statements of a command, and on all arrays of documents in commands.
@@ -43,7 +43,7 @@ impl<'c> Fields<'c> {
     /// on more than 1,000 fields.
     pub(super) fn read(owner: impl Into<String>, doc: Doc<'c>) -> Result<Self> {
         let mut fields = Self { owner: owner.into(), left: Vec::new() };
-        // The length, one byte for the type and one for the end of each name, and the terminator.
+        // The length and the terminator; each element adds its type, its name with its terminator, and its value.
         let mut taken = 5;
         for element in doc.elements() {
             taken += 2 + element.name.len() + element.value.bytes().len();
@@ -79,7 +79,7 @@ impl<'c> Fields<'c> {
         Ok((name, target, fields))
     }
 
-    /// Returns a value without taking it.
+    /// Returns a value, not removed.
     pub(super) fn peek(&self, name: &str) -> Option<Value<'c>> {
         self.left.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
@@ -89,23 +89,23 @@ impl<'c> Fields<'c> {
         self.left.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, old)| *old = value);
     }
 
-    /// Takes a value, which may be null.
+    /// Reads a value, which may be null.
     pub(super) fn any(&mut self, name: &str) -> Option<Value<'c>> {
         let place = self.left.iter().position(|(known, _)| *known == name)?;
         Some(self.left.remove(place).1)
     }
 
-    /// Takes a value. Null and undefined count as missing.
+    /// Reads a value. Null and undefined count as missing.
     pub(super) fn value(&mut self, name: &str) -> Option<Value<'c>> {
         self.any(name).filter(|value| !value.is_nullish())
     }
 
-    /// Takes a document. Null counts as missing.
+    /// Reads a document. Null counts as missing.
     pub(super) fn object(&mut self, name: &str) -> Result<Option<Doc<'c>>> {
         self.value(name).map(|value| self.check_object(name, value)).transpose()
     }
 
-    /// Takes a document. Fails on null.
+    /// Reads a document. Null fails.
     pub(super) fn object_not_null(&mut self, name: &str) -> Result<Option<Doc<'c>>> {
         self.any(name).map(|value| self.check_object(name, value)).transpose()
     }
@@ -115,27 +115,27 @@ impl<'c> Fields<'c> {
         Ok(validate(doc.bytes())?)
     }
 
-    /// Takes a string. Null counts as missing.
+    /// Reads a string. Null counts as missing.
     pub(super) fn string(&mut self, name: &str) -> Result<Option<&'c str>> {
         self.value(name).map(|value| value.as_str().ok_or_else(|| self.mistyped(name, value, "string"))).transpose()
     }
 
-    /// Takes a boolean, no other type. Null counts as missing.
+    /// Reads a boolean, no other type. Null counts as missing.
     pub(super) fn boolean(&mut self, name: &str) -> Result<Option<bool>> {
         self.value(name).map(|value| value.as_bool().ok_or_else(|| self.mistyped(name, value, "bool"))).transpose()
     }
 
-    /// Takes a boolean, no other type. Fails on null.
+    /// Reads a boolean, no other type. Null fails.
     pub(super) fn boolean_not_null(&mut self, name: &str) -> Result<Option<bool>> {
         self.any(name).map(|value| value.as_bool().ok_or_else(|| self.mistyped(name, value, "bool"))).transpose()
     }
 
-    /// Takes a boolean, or a number that is true unless it is zero. Null counts as missing.
+    /// Reads a boolean, or a number that is true unless it is zero. Null counts as missing.
     pub(super) fn truth(&mut self, name: &str) -> Result<Option<bool>> {
         self.value(name).map(|value| truth(value).ok_or_else(|| self.mistyped(name, value, "bool"))).transpose()
     }
 
-    /// Takes a number of any type as an integer, see [`number::to_i64`]. Null counts as missing.
+    /// Reads a number of any type as an integer, see [`number::to_i64`]. Null counts as missing.
     pub(super) fn integer(&mut self, name: &str) -> Result<Option<i64>> {
         self.value(name)
             .map(|value| number::to_i64(value).ok_or_else(|| self.mistyped(name, value, "long")))
@@ -155,10 +155,10 @@ impl<'c> Fields<'c> {
         Ok(Some(size))
     }
 
-    /// Takes an array's documents without validating them. Null counts as missing.
+    /// Reads an array's documents without validating them. Null counts as missing.
     ///
     /// # Errors
-    /// Fails with `InvalidLength` (16) if there are more than any command may have statements, before they take memory.
+    /// Fails with `InvalidLength` (16) for more than [`MAX_STATEMENTS`] documents, before memory is allocated for them.
     pub(super) fn objects(&mut self, name: &str) -> Result<Option<Vec<Doc<'c>>>> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let array = value.as_array().ok_or_else(|| self.mistyped(name, value, "array"))?;
@@ -239,7 +239,7 @@ pub(super) fn owned(doc: Doc<'_>) -> Result<RawDocumentBuf> {
     Ok(as_raw(doc.bytes())?.to_owned())
 }
 
-/// Passes a copy of the document to `set`, if it is given.
+/// Passes a copy of `doc` to `set`, if there is one.
 pub(super) fn given(doc: Option<Doc<'_>>, set: impl FnOnce(RawDocumentBuf)) -> Result<()> {
     if let Some(doc) = doc {
         set(owned(doc)?);

@@ -119,7 +119,7 @@ fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
     }
 }
 
-/// Takes the valid arguments that Slate does not support. Returns the name of one that would have an effect.
+/// Reads arguments that Slate does not support. Returns the name of one whose value would have an effect.
 fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
     let mut refused = None;
     if fields.boolean_not_null("$_requestResumeToken")?.unwrap_or_default() {

@@ -23,7 +23,7 @@ use crate::{
     write::UpdateKind,
 };
 
-/// What happens to the found document.
+/// The change of the found document.
 enum Modification {
     Remove,
     Update(Change),

@@ -20,8 +20,8 @@ use crate::{
     namespace, stage_names,
 };
 
-/// The bytes of a reply around its document, with the times that a server appends and the head of its message. The name of the collection may be
-/// longer.
+/// The usual size of a reply without its document in bytes, with the times that a server appends and the head of its message. A long collection name
+/// exceeds it.
 const AROUND: usize = 300;
 
 /// Documents that concern sessions, drivers and the choice of a server. Every read sees the latest commit, whatever its concern.
@@ -34,7 +34,7 @@ struct Lookup<'c> {
     id: Value<'c>,
 }
 
-/// Executes a command that is a lookup by `_id`; `None` if it is another one.
+/// Executes a lookup by `_id`; `None` for any other command.
 pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
     let is_cancelled = || at.running.token.is_some_and(|token| token.is_cancelled());
     let lookup = Lookup::read(at.command).filter(|_| !is_cancelled())?;
@@ -64,7 +64,7 @@ pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
     Some(reply.finish())
 }
 
-/// Appends a cursor that has ended.
+/// Appends a cursor that has ended, with this document or none.
 fn append_cursor(reply: &mut Reply, stored: &str, document: Option<Doc<'_>>) -> Result<()> {
     let fill = |batch: &mut Reply| {
         document.iter().for_each(|document| batch.document("0", *document));
@@ -78,7 +78,7 @@ impl<'c> Lookup<'c> {
         let collection = command.first("find")?.as_str()?;
         let (mut filter, mut database, mut limit, mut batch, mut is_single) = (None, None, None, None, None);
         let mut are_there = [false; WITHOUT_EFFECT.len()];
-        // The length and the terminator, and of each element its type and the end of its name.
+        // The length and the terminator; each element adds its type, its name with its terminator, and its value.
         let mut length = 5;
         for (place, element) in command.elements().enumerate() {
             let (name, value) = (element.name, element.value);
@@ -99,14 +99,14 @@ impl<'c> Lookup<'c> {
                     std::mem::replace(are_there.get_mut(place)?, true)
                 }
             };
-            // A field that occurs twice is an error.
+            // A repeated field is an error.
             if is_repeated {
                 return None;
             }
         }
-        // A full batch leaves a cursor open, unless the command says that it ends.
+        // A full batch leaves the cursor open, except with `limit: 1` or `singleBatch`.
         let stays_open = batch == Some(1) && limit != Some(1) && is_single != Some(true);
-        // Elements after a damaged one are not seen.
+        // The iterator ends at a damaged element: the lengths then differ.
         if stays_open || length != command.bytes().len() {
             return None;
         }

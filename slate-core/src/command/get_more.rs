@@ -21,7 +21,7 @@ use crate::{
     changes::{OtherWriters, POLL},
 };
 
-/// `{getMore: id, collection, batchSize}`: the next batch of a cursor, with the time limit of the command that has opened it.
+/// `{getMore: id, collection, batchSize}`: the next batch of a cursor, with the time limit of the command that opened it.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let id = cursor_id(&call)?;
     let collection = call.fields.string("collection")?.ok_or_else(|| missing("getMore", "collection"))?;
@@ -43,7 +43,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         cursors.next_batch(&mut reply, id, &namespace, &common, batch, call.at.running.token)?;
         return reply.finish();
     }
-    // Of a change stream, `maxTimeMS` is the time to wait for an event.
+    // For a change stream, `maxTimeMS` is the time to wait for an event.
     let until = Instant::now() + common.max_time.unwrap_or(AWAIT);
     loop {
         let parked = Parked::here();
@@ -55,7 +55,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         if !is_empty_batch(&reply) {
             return Ok(reply);
         }
-        // Commits of other processes wake nobody.
+        // Commits of other processes do not wake this thread.
         let next_look = Instant::now() + POLL;
         let looks = others == OtherWriters::Expected && next_look < until;
         if !parked.wait(if looks { next_look } else { until }, call.at.running.token)? && !looks {
@@ -65,10 +65,10 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     }
 }
 
-/// How long a batch of a change stream is awaited if the command does not say, MongoDB's time.
+/// How long to wait for an event of a change stream without `maxTimeMS`, as in MongoDB.
 const AWAIT: Duration = Duration::from_secs(1);
 
-/// Whether a reply has no documents, and its cursor goes on.
+/// Whether a reply has no documents and its cursor is still open.
 pub(super) fn is_empty_batch(reply: &RawDocumentBuf) -> bool {
     let Some(cursor) = Doc::from(reply).get("cursor").and_then(Value::as_document) else { return false };
     let is_open = cursor.get("id").and_then(Value::as_i64) != Some(0);
@@ -85,7 +85,7 @@ fn cursor_id(call: &Call<'_>) -> Result<i64> {
     })
 }
 
-/// Returns the error of a command about cursors where none can be open.
+/// Returns the error of a command about cursors if the caller has none: see [`Database::commands`](crate::Database::commands).
 pub(super) fn no_cursors(command: &str) -> Error {
     let message =
         format!("every reply of Database::command contains all documents; {command} needs Database::commands");

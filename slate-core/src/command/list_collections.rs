@@ -63,7 +63,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         None => Ok(true),
     };
     let mut listed: Vec<RawDocumentBuf> = Vec::with_capacity(described.len());
-    // Within one document, too, the filter ends when the command does.
+    // The limits of the command end the filter also within one document.
     common.call.during(|| {
         for document in described.into_values() {
             if matches(&document)? {
@@ -81,7 +81,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 
 fn collection_info(catalog: &Catalog, collection: &CollectionInfo) -> RawDocumentBuf {
     let mut info = rawdoc! { "readOnly": false };
-    // Without a change log there is no number from which to make the UUID, and no event would show one.
+    // The UUID contains the ID of the log of changes: without a log there is none.
     if let Some(log) = catalog.change_log() {
         let uuid = bson::Uuid::from_bytes(collection_uuid(log.id, collection.records));
         info.append(cstr!("uuid"), bson::Binary::from(uuid));

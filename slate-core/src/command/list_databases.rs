@@ -7,8 +7,8 @@ use slate_store::{Size, SizeDetail};
 use super::{call::Call, concern::Concerns, reply::Reply};
 use crate::{Result, clock::now_millis, namespace};
 
-/// `{listDatabases: 1, filter, nameOnly}`: the databases that have a collection or a view. The size of the store, which it knows without
-/// reading, is divided among them by the numbers of keys in the statistics: measuring would read everything.
+/// `{listDatabases: 1, filter, nameOnly}`: the databases that have a collection or a view. Their sizes are estimates, because measuring would read
+/// all data: the size of the store, divided by the numbers of keys in the statistics.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let filter = fields.object("filter")?;
@@ -25,7 +25,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     for name in catalog.names() {
         let known = catalog.collection(&name).map_or(0, |collection| collection.known_keys());
         let total = keys.entry(namespace::split(&name).0.to_owned()).or_default();
-        // A database without a known key has a collection all the same.
+        // Adds one, so that a database without statistics has a size, too.
         *total = total.saturating_add(known).saturating_add(1);
     }
     let size = if name_only { 0 } else { known_size(&database.engine()?.size(SizeDetail::Known)?) };
@@ -47,7 +47,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         }
         Ok(())
     };
-    // Within one document, too, the filter ends when the command does.
+    // The limits of the command end the filter also within one document.
     common.call.during(|| reply.array("databases", listed))?;
     if !name_only {
         reply.long("totalSize", i64::try_from(total).unwrap_or(i64::MAX));

@@ -1,6 +1,6 @@
-//! Executes MongoDB's commands, given as documents, with the operations of the typed API, in any scope: the database, a snapshot or an
-//! open transaction. A reply contains one batch of rows, and the rest is parked ([`parked_cursors`]) until `getMore`, or, for a caller without
-//! a place for cursors, all rows.
+//! Executes MongoDB's commands, given as documents, with the operations of the typed API, in any scope: the database, a snapshot or an open
+//! transaction. A reply contains one batch of rows, and the rest is parked ([`parked_cursors`]) until `getMore`. For a caller without cursors it
+//! contains all rows.
 //!
 //! Parsing is as strict as MongoDB's, with the same codes: every field must be known, have the right type and occur
 //! once. Fields that MongoDB accepts and Slate does not support fail with their name; no field that would change a result is
@@ -65,7 +65,7 @@ use self::{
 pub use self::{commands::Commands, open_cursor::OpenCursor};
 use crate::{Database, Error, IntoDocument, Result, call::Scope};
 
-/// An implementation of a command.
+/// How a command is handled.
 #[derive(Clone, Copy)]
 enum Command {
     Offered(fn(Call<'_>) -> Result<RawDocumentBuf>),
@@ -166,8 +166,8 @@ impl Database {
     /// The field `$db` names the database; without it the collections are those of the typed API. These belong to the database `test`,
     /// and those of another one are stored as `$database.collection`, which is their name in the typed API.
     ///
-    /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and have
-    /// no effect. A refused statement is reported in `writeErrors`, in a reply whose `ok` is 1.
+    /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and
+    /// have no effect. A rejected statement is reported in `writeErrors`, in a reply whose `ok` is 1.
     ///
     /// # Errors
     /// Fails if the command is unknown (code 59), unsupported or not valid; if the storage fails.
@@ -210,8 +210,7 @@ fn run(at: CommandScope<'_>) -> Result<RawDocumentBuf> {
     }
 }
 
-/// Returns whether a command that has spent its budget can be repeated: it reads, or it is one transaction. `getMore` cannot, because the
-/// rows that it has read would be lost.
+/// Returns whether a command that has spent its budget can be repeated: it reads, or it is one transaction. `getMore` cannot: its rows would be lost.
 #[cfg(feature = "async")]
 fn is_short(command: Doc<'_>) -> bool {
     let is_one = |name| command.get(name).and_then(Value::as_array).is_some_and(|all| all.elements().nth(1).is_none());

@@ -6,10 +6,10 @@ use slate_query::raw::Doc;
 use super::cursor::{CommandCursor, CursorOwner, CursorRows};
 use crate::{Activity, document::as_raw};
 
-/// A command of more bytes is described by its name and length: each cursor that waits has a copy.
+/// Maximum size of a command in bytes that each open cursor has a copy of. A longer one is described by its name and length.
 const MAX_COMMAND: usize = 1000;
 
-/// What a cursor remembers for those who look at it.
+/// The properties of a cursor that only [`OpenCursor`] shows.
 #[derive(Clone, Debug)]
 pub(super) struct CursorFacts {
     /// `None` before the cursor is parked.
@@ -53,7 +53,7 @@ fn described(command: Doc<'_>) -> RawDocumentBuf {
     }
 }
 
-/// A cursor that waits for its next `getMore`, or that one reads; see [`Commands::cursors`](crate::Commands::cursors).
+/// The description of an open cursor; see [`Commands::cursors`](crate::Commands::cursors).
 #[derive(Clone, Debug)]
 pub struct OpenCursor {
     id: i64,
@@ -88,7 +88,7 @@ impl OpenCursor {
         Self { is_in_use: true, ..self }
     }
 
-    /// Returns the id, by which `getMore` and `killCursors` know the cursor.
+    /// Returns the id, for `getMore` and `killCursors`.
     pub fn id(&self) -> i64 {
         self.id
     }
@@ -98,18 +98,18 @@ impl OpenCursor {
         &self.namespace
     }
 
-    /// Returns the UUID of the session that has opened the cursor.
+    /// Returns the UUID of the session that opened the cursor; `None` without a session.
     pub fn session(&self) -> Option<[u8; 16]> {
-        // A value of BSON's type for binary data: its length, its subtype, its bytes.
+        // A BSON binary value: its length (4 bytes), its subtype (1 byte), its content.
         self.session.as_deref()?.get(5..)?.try_into().ok()
     }
 
-    /// Returns the owner; see [`Commands::owned_by`](crate::Commands::owned_by).
+    /// Returns the owner, if the cursor has one; see [`Commands::owned_by`](crate::Commands::owned_by).
     pub fn owner(&self) -> Option<&[u8]> {
         self.owner.as_deref()
     }
 
-    /// Returns the command that has opened the cursor; of one of more than 1,000 bytes only the name and the length, as `$truncated`.
+    /// Returns the command that opened the cursor; if it has more than 1,000 bytes, only its name and its length as `$truncated`.
     pub fn command(&self) -> Option<&RawDocument> {
         self.facts.command.as_ref().map(|command| &***command)
     }
@@ -124,27 +124,27 @@ impl OpenCursor {
         self.facts.last_used
     }
 
-    /// Returns how many documents it has returned.
+    /// Returns how many documents the cursor has returned.
     pub fn documents(&self) -> u64 {
         self.facts.documents
     }
 
-    /// Returns how many batches it has returned.
+    /// Returns how many batches the cursor has returned.
     pub fn batches(&self) -> u64 {
         self.facts.batches
     }
 
-    /// Returns whether it is closed when nobody reads it for some time.
+    /// Returns whether [`Commands::close_idle_cursors`](crate::Commands::close_idle_cursors) closes the cursor.
     pub fn times_out(&self) -> bool {
         self.times_out
     }
 
-    /// Returns whether it is that of a change stream.
+    /// Returns whether the cursor reads a change stream.
     pub fn is_of_changes(&self) -> bool {
         self.awaits
     }
 
-    /// Returns whether a `getMore` reads it now.
+    /// Returns whether a `getMore` is reading the cursor now.
     pub fn is_in_use(&self) -> bool {
         self.is_in_use
     }

@@ -5,7 +5,7 @@ use bson::RawDocumentBuf;
 /// A collection that exists for the commands of one caller: its documents come with the commands, and are not stored.
 #[derive(Clone, Debug)]
 pub(super) struct OwnCollection {
-    /// The name under which it would be stored.
+    /// The stored name that the collection would have.
     name: Arc<str>,
     documents: Arc<[RawDocumentBuf]>,
 }

@@ -24,11 +24,11 @@ use crate::{
     changes::Waiting,
 };
 
-/// The cursors that wait for their next batch. They hold a snapshot and their place in it, but no thread and no batch.
+/// The open cursors. Between batches a cursor holds a snapshot and its position in it, but no thread and no batch.
 pub(super) struct ParkedCursors {
     cursors: Mutex<AHashMap<i64, Parked>>,
     ids: RandomState,
-    /// How many may be open, those in use included.
+    /// Limits the number of open cursors, those in use included.
     quota: Arc<Quota>,
 }
 
@@ -58,7 +58,7 @@ impl Parked {
         }
     }
 
-    /// Returns the session and the transaction that have opened the cursor.
+    /// Returns the session and the transaction that opened the cursor.
     fn opened_in(&self) -> (Option<&[u8]>, Option<i64>) {
         match self {
             Self::Waiting { cursor, .. } => (cursor.session.as_deref(), cursor.transaction),
@@ -66,14 +66,14 @@ impl Parked {
         }
     }
 
-    /// Whether commands of a user may use the cursor.
+    /// Whether commands of this user may use the cursor; `None`: without a user.
     fn is_open_to(&self, user: Option<&CursorOwner>) -> bool {
         user.is_none_or(|user| self.owner() == Some(user))
     }
 }
 
 impl ParkedCursors {
-    /// Appends the next batch of a cursor to a reply. The token of the command ends the cursor.
+    /// Appends the next batch of a cursor to a reply. Cancelling `token` closes the cursor.
     ///
     /// # Errors
     /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50741 for another session or transaction;
@@ -91,17 +91,17 @@ impl ParkedCursors {
         reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, common.began, documents, token))
     }
 
-    /// Returns whether the cursor is that of a change stream, whose batches may come later.
+    /// Returns whether the cursor reads a change stream, so that `getMore` can wait for events.
     pub(super) fn awaits(&self, id: i64) -> bool {
         self.with_changes(id, |_| Ok(())).is_some()
     }
 
-    /// Returns whether the cursor is there, and that of a query.
+    /// Returns whether the cursor reads a query and is not in use; false if it does not exist.
     pub(super) fn is_of_query(&self, id: i64) -> bool {
         matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
     }
 
-    /// Returns how long the next batch of a query may take.
+    /// Returns the time limit of the next batch of a query.
     #[cfg(feature = "async")]
     pub(super) fn time_limit(&self, id: i64) -> Option<Duration> {
         match self.lock().get(&id)? {
@@ -110,8 +110,8 @@ impl ParkedCursors {
         }
     }
 
-    /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also the stream's
-    /// database. `None` if it is no change stream, or is in use.
+    /// Wakes `waker` at the next commit of this process that changes what this change stream watches. Returns also the stream's database. `None` if
+    /// the cursor is not a change stream, or is in use.
     pub(super) fn wait(&self, id: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
         self.with_changes(id, |state| Ok((state.wait(waker)?, state.database().clone())))
     }
@@ -126,8 +126,7 @@ impl ParkedCursors {
         }
     }
 
-    /// Closes the cursors, all or none. Calls that read from them end with `CursorKilled` (237). Returns the ids that were closed, and those
-    /// that are not known.
+    /// Closes the cursors, all or none. Calls that are reading them fail with `CursorKilled` (237). Returns the ids of closed and of unknown cursors.
     ///
     /// # Errors
     /// `Unauthorized` (13) if one of them belongs to another owner.
@@ -147,7 +146,7 @@ impl ParkedCursors {
                 None => missing.push(*id),
             }
         }
-        // Closing a cursor can release a snapshot and drop files, which takes time.
+        // Cursors are dropped without the lock: that can release a snapshot and delete files, which takes time.
         drop(cursors);
         for parked in &closed {
             if let Parked::InUse { kill, .. } = parked {
@@ -162,7 +161,7 @@ impl ParkedCursors {
         self.quota.limit(most);
     }
 
-    /// Closes the cursors that nobody has used for this time. Returns how many.
+    /// Closes the cursors that were not used for this time and may time out. Returns how many.
     pub(super) fn close_idle(&self, idle: Duration) -> usize {
         self.close(|parked| match parked {
             Parked::Waiting { cursor, since } => cursor.times_out && since.elapsed() >= idle,
@@ -182,7 +181,7 @@ impl ParkedCursors {
         })
     }
 
-    /// Closes the cursors that a transaction of a session has opened and the user may use. Returns how many.
+    /// Closes the cursors that a transaction of a session opened and the user may use. Returns how many.
     pub(super) fn close_transaction(&self, session: &[u8], number: i64, user: Option<&CursorOwner>) -> usize {
         self.close(|parked| parked.opened_in() == (Some(session), Some(number)) && parked.is_open_to(user))
     }
@@ -203,7 +202,7 @@ impl ParkedCursors {
     fn close(&self, is_closed: impl Fn(&Parked) -> bool) -> usize {
         let mut cursors = self.lock();
         let closed: Vec<Parked> = cursors.extract_if(|_, parked| is_closed(parked)).map(|(_, parked)| parked).collect();
-        // Closing a cursor can release a snapshot and drop files, which takes time.
+        // Cursors are dropped without the lock: that can release a snapshot and delete files, which takes time.
         drop(cursors);
         closed.iter().for_each(|parked| {
             if let Parked::InUse { kill, .. } = parked {
@@ -213,7 +212,7 @@ impl ParkedCursors {
         closed.len()
     }
 
-    /// Opens a cursor: adds it to those that wait, and returns its id.
+    /// Adds an open cursor and returns its id.
     ///
     /// # Errors
     /// `ExceededMemoryLimit` (146) if too many are open.
@@ -223,7 +222,7 @@ impl ParkedCursors {
         let mut cursors = self.lock();
         let mut attempt = cursors.len();
         loop {
-            // Positive, because some drivers take 0 and negative numbers for the end.
+            // Positive, because some drivers treat 0 and negative ids as the end of a cursor.
             let id = i64::from_ne_bytes(self.ids.hash_one((Instant::now(), attempt)).to_ne_bytes()) & i64::MAX;
             if let Entry::Vacant(place) = cursors.entry(id)
                 && id != 0
@@ -269,7 +268,7 @@ impl ParkedCursors {
     }
 }
 
-/// A cursor that was taken out for a batch. Dropping it closes the cursor, unless there is more to read.
+/// A cursor while a call reads a batch. Dropping this closes the cursor, unless it was parked again.
 struct InUse<'p> {
     cursors: &'p ParkedCursors,
     id: i64,
@@ -277,7 +276,7 @@ struct InUse<'p> {
 }
 
 impl InUse<'_> {
-    /// Appends the documents of the batch; returns the id for the next one.
+    /// Appends the documents of the batch, and parks the cursor if rows remain.
     fn fill(
         &mut self,
         batch: &mut Reply,
@@ -292,7 +291,7 @@ impl InUse<'_> {
             CursorRows::Query(_) => began,
         };
         cursor.interrupt.renew(cursor.max_time.and_then(|within| began.checked_add(within)));
-        // The rows know the token of the command that has opened them. That of this command ends them as well.
+        // The rows check the token of the command that opened them. The token of this command must end them, too.
         let cancels = token.map(|token| token.cancels(&cursor.kill));
         let filled = cursor.fill(batch, BatchSize::Documents(documents));
         drop(cancels);
@@ -308,7 +307,7 @@ impl InUse<'_> {
         cursor.facts.used();
         let mut cursors = self.cursors.lock();
         let Some(parked) = cursors.get_mut(&self.id) else {
-            // The cursor was killed after the look at its token. Dropping it closes its temporary files: not under the lock of all cursors.
+            // The cursor was killed after its token was checked. Dropped without the lock, because that deletes its temporary files.
             drop(cursors);
             drop(cursor);
             return Err(killed(self.id));
@@ -339,7 +338,7 @@ fn not_owned(id: i64) -> Error {
     Error::invalid(Code::UNAUTHORIZED, message)
 }
 
-/// Fails if a cursor of one session is used by another.
+/// Fails unless the cursor was opened by this session, or without one if there is none.
 fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Result<()> {
     let (code, message) = match (owner, session) {
         _ if owner == session => return Ok(()),
@@ -351,7 +350,7 @@ fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Resul
     Err(Error::invalid(Code(code), message).at("lsid"))
 }
 
-/// Fails if a cursor of one transaction is used outside of it.
+/// Fails unless the cursor was opened in this transaction, or outside of one if there is none.
 fn check_transaction(id: i64, of: Option<i64>, within: Option<i64>) -> Result<()> {
     let (code, message) = match (of, within) {
         _ if of == within => return Ok(()),

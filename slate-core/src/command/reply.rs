@@ -3,17 +3,17 @@ use slate_query::raw::{Doc, Kind, Value, Writer};
 
 use crate::{Error, Result};
 
-/// What follows a batch in a reply.
+/// The end of a batch in a reply.
 pub(super) struct Filled {
-    /// The id for the next batch, 0 after the last.
+    /// The cursor id for the next batch; 0 after the last one.
     pub(super) id: i64,
-    /// Where a change stream continues.
+    /// The resume token of a change stream.
     pub(super) token: Option<Vec<u8>>,
 }
 
-/// The capacity of a reply that holds a long batch: more than the 32 MiB up to which glibc may keep freed memory. Such a buffer has pages
-/// of its own: those that are not written take no memory where the system does not set it aside, growth copies nothing, and all are given
-/// back when it is dropped, on whatever thread.
+/// The capacity of a reply with a long batch in bytes: more than the 32 MiB up to which glibc may retain freed memory. Such a buffer is a memory
+/// mapping of its own: pages that are not written usually use no memory, growth copies nothing, and a drop on any thread returns all pages to the
+/// system.
 const ROOM_FOR_BATCH: usize = 33 << 20;
 
 /// Builds a reply.
@@ -26,7 +26,7 @@ impl Reply {
         Self(Writer::with_capacity(bytes))
     }
 
-    /// Makes room for the longest batch, if the system has it. Without it the reply grows as needed.
+    /// Reserves memory for the longest batch. If the system has too little, the reply grows as needed.
     pub(super) fn expect_long_batch(&mut self) {
         self.0.try_reserve(ROOM_FOR_BATCH);
     }
@@ -91,7 +91,7 @@ impl Reply {
         self.value(name, Value::new(Kind::Int64, &long.to_le_bytes()));
     }
 
-    /// Appends a cursor. `fill` appends the documents of the batch and returns what follows them.
+    /// Appends a cursor. `fill` appends the documents of the batch.
     pub(super) fn cursor(
         &mut self,
         batch: &str,
@@ -118,7 +118,7 @@ impl Reply {
         self.into_document()
     }
 
-    /// Returns what was appended.
+    /// Returns the appended fields as a document, without `ok`.
     ///
     /// # Errors
     /// Fails as [`finish`](Self::finish) does.

@@ -26,7 +26,7 @@ impl Order {
     }
 }
 
-/// Takes the fields that every write command accepts: the options for storing documents, and fields without an effect.
+/// Reads the fields that every write command accepts: the options for storing documents, and fields without an effect.
 pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<CallContext> {
     let mut options = CallContext::default();
     options.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());
@@ -37,7 +37,7 @@ pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<CallContext> {
     Ok(options)
 }
 
-/// Takes the statements.
+/// Returns the statements, if there are any.
 ///
 /// # Errors
 /// Fails with `IDLFailedToParse` (40414) if they are missing, with `InvalidLength` (16) if there are none.
@@ -50,7 +50,7 @@ pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str)
     Ok(statements)
 }
 
-/// Returns the statement of a write that is explained.
+/// Returns the only statement of a write to explain.
 pub(super) fn only<'s, T>(statements: &'s [T], name: &str) -> Result<&'s T> {
     match statements {
         [only] => Ok(only),
@@ -58,7 +58,7 @@ pub(super) fn only<'s, T>(statements: &'s [T], name: &str) -> Result<&'s T> {
     }
 }
 
-/// The rejected statements, by index.
+/// The rejected statements: position and error.
 #[derive(Debug, Default)]
 pub(super) struct WriteErrors(Vec<(usize, Error)>);
 
@@ -66,8 +66,8 @@ impl WriteErrors {
     /// Executes statements one after the other and records the rejected ones.
     ///
     /// # Errors
-    /// Fails if the storage fails, if the command is interrupted, or if a statement of an open transaction has a conflict, after which the
-    /// transaction can only be repeated. Each fails the whole command in MongoDB, too. The commits of earlier statements remain.
+    /// Fails if the storage fails, if the command is interrupted, or if a statement in an open transaction conflicts, so that the transaction must be
+    /// repeated. Each fails the whole command in MongoDB, too. The commits of earlier statements remain.
     pub(super) fn run<S>(
         scope: &Scope,
         statements: &[S],
@@ -116,7 +116,7 @@ impl WriteErrors {
     }
 }
 
-/// Appends what a reply says about a rejected statement.
+/// Appends the fields of an error of a rejected statement: code, message and details.
 pub(super) fn append_error(error: &Error, entry: &mut Reply) {
     entry.int("code", error.code());
     if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {
@@ -132,7 +132,7 @@ pub(super) fn append_error(error: &Error, entry: &mut Reply) {
     entry.text("errmsg", &shown_message(error, error.to_string(), None));
 }
 
-/// Returns whether the error is one of the statement alone, and not of the storage, of the transaction or of the end of the command.
+/// Returns whether only the statement is rejected: the error is not one of the storage or of an open transaction, nor an interruption.
 fn is_refusal(error: &Error, scope: &Scope) -> bool {
     match error.kind() {
         ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::DuplicateKey | ErrorKind::TooLarge => true,

@@ -118,7 +118,7 @@ fn append_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
 }
 
 impl<'c> Statement<'c> {
-    /// Takes the fields of a statement of `owner`. `q`, `u` and `c` are the names of its filter, update and variables.
+    /// Reads the fields of a statement of `owner`. `q`, `u` and `c` are the names of its filter, update and variables.
     pub(super) fn take(fields: &mut Fields<'c>, owner: &str, [q, u, c]: [&str; 3]) -> Result<Self> {
         let filter = fields.object(q)?;
         let update = fields.any(u).map(modification).transpose()?;
@@ -182,7 +182,7 @@ impl<'c> Statement<'c> {
 /// Checks the type of an update: a document or an array.
 ///
 /// # Errors
-/// `FailedToParse` (9) for what is neither a document nor an array.
+/// `FailedToParse` (9) for another type.
 pub(super) fn modification(update: Value<'_>) -> Result<Value<'_>> {
     match update.as_container() {
         Some(container) => {

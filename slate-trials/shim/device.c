@@ -5,7 +5,8 @@
  *                        R INODE          the file is removed or replaced, and the number can be used for another one
  * SLATE_DEVICE_FOLDER  the folder whose files fail
  * SLATE_DEVICE_FULL    as long as this file exists, writes to files in the folder fail with ENOSPC
- * SLATE_DEVICE_FAILS   ERRNO:COUNT: writes and syncs of files in the folder fail with ERRNO after COUNT of them went well
+ * SLATE_DEVICE_FAILS   ERRNO:COUNT: writes, syncs and renames of files in the folder fail with ERRNO after COUNT of them went well
+ * SLATE_DEVICE_READS   ERRNO:COUNT: reads of files in the folder likewise
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,17 +21,28 @@
 
 static int log_file = -1;
 static const char *folder, *full;
-static int failure;
-static long left;
+
+/* Calls that fail after some went well. */
+struct failing {
+    int error;
+    long left;
+};
+static struct failing writes, reads;
+
+static void set_up(struct failing *calls, const char *name) {
+    const char *fails = getenv(name);
+    if (fails)
+        sscanf(fails, "%d:%ld", &calls->error, &calls->left);
+}
 
 __attribute__((constructor)) static void begin(void) {
-    const char *path = getenv("SLATE_DEVICE_LOG"), *fails = getenv("SLATE_DEVICE_FAILS");
+    const char *path = getenv("SLATE_DEVICE_LOG");
     folder = getenv("SLATE_DEVICE_FOLDER");
     full = getenv("SLATE_DEVICE_FULL");
     if (path)
         log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fails)
-        sscanf(fails, "%d:%ld", &failure, &left);
+    set_up(&writes, "SLATE_DEVICE_FAILS");
+    set_up(&reads, "SLATE_DEVICE_READS");
 }
 
 static void note(const char *kind, ino_t inode, off_t length) {
@@ -42,6 +54,10 @@ static void note(const char *kind, ino_t inode, off_t length) {
     errno = before;
 }
 
+static int is_path_in_folder(const char *path) {
+    return strncmp(path, folder, strlen(folder)) == 0;
+}
+
 static int in_folder(int file) {
     char link[32], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -49,20 +65,25 @@ static int in_folder(int file) {
     if (length < 0)
         return 0;
     path[length] = 0;
-    return strncmp(path, folder, strlen(folder)) == 0;
+    return is_path_in_folder(path);
+}
+
+/* Whether the next of these calls fails. errno is set. */
+static int next_fails(struct failing *calls) {
+    if (__atomic_sub_fetch(&calls->left, 1, __ATOMIC_SEQ_CST) >= 0)
+        return 0;
+    errno = calls->error;
+    return 1;
 }
 
 /* Whether this call fails. errno is set. */
-static int fails(int file) {
-    if (!failure || !folder || !in_folder(file) || __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST) >= 0)
-        return 0;
-    errno = failure;
-    return 1;
+static int fails(struct failing *calls, int file) {
+    return calls->error && folder && in_folder(file) && next_fails(calls);
 }
 
 /* Whether this write fails. errno is set. */
 static int does_not_fit(int file) {
-    if (fails(file))
+    if (fails(&writes, file))
         return 1;
     int before = errno;
     if (!full || !folder || access(full, F_OK) != 0 || !in_folder(file)) {
@@ -80,7 +101,7 @@ static int does_not_fit(int file) {
     int name(int file) {                                                                                                       \
         struct stat status;                                                                                                    \
         int known = fstat(file, &status) == 0;                                                                                 \
-        if (fails(file))                                                                                                       \
+        if (fails(&writes, file))                                                                                              \
             return -1;                                                                                                         \
         int result = REAL(name)(file);                                                                                         \
         if (result == 0 && known && S_ISREG(status.st_mode))                                                                   \
@@ -100,6 +121,18 @@ ssize_t pwrite(int file, const void *bytes, size_t count, off_t at) {
 
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
     return does_not_fit(file) ? -1 : REAL(pwrite64)(file, bytes, count, at);
+}
+
+ssize_t read(int file, void *bytes, size_t count) {
+    return fails(&reads, file) ? -1 : REAL(read)(file, bytes, count);
+}
+
+ssize_t pread(int file, void *bytes, size_t count, off_t at) {
+    return fails(&reads, file) ? -1 : REAL(pread)(file, bytes, count, at);
+}
+
+ssize_t pread64(int file, void *bytes, size_t count, off64_t at) {
+    return fails(&reads, file) ? -1 : REAL(pread64)(file, bytes, count, at);
 }
 
 /* Noted before it happens: afterwards another thread can have made a file with the same number. */
@@ -122,6 +155,8 @@ int unlinkat(int at, const char *path, int flags) {
 
 int rename(const char *from, const char *to) {
     struct stat status;
+    if (writes.error && folder && is_path_in_folder(to) && next_fails(&writes))
+        return -1;
     remove_soon(lstat(to, &status) == 0, &status);
     return REAL(rename)(from, to);
 }

@@ -81,7 +81,9 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
             other => return Err(other.unexpected()),
         }
     }
-    println!("store {store}, {rounds} rounds, seed {seed}");
+    let chosen =
+        matches!(trial.as_deref(), Some("crashes" | "changes" | "isolation")).then(|| format!("store {store}, "));
+    println!("{}{rounds} rounds, seed {seed}", chosen.unwrap_or_default());
     match trial.as_deref() {
         Some("crashes") => {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -5,7 +5,8 @@
 //! appends to its files, so the length is enough. Names of files are not lost: it is not tried that a device loses the creation or renaming of a
 //! file whose folder was not synced.
 //!
-//! In half of the lives the device is also set to fail: from some write or sync on, if the life lasts so long, each one ends with an error.
+//! In half of the lives the device is also set to fail: from some write, sync or renaming on, from some read on, or both, if the life lasts so
+//! long, each one ends with an error.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -28,11 +29,17 @@ pub struct PowerTrial {
     pub seed: u64,
 }
 
-/// No space left on the device, and an error of the device.
-const ERRORS: [u32; 2] = [28, 5];
+/// No space is left on the device.
+const FULL: u32 = 28;
 
-/// The greatest number of writes and syncs before the device fails.
-const MOST_SUCCESSES: u32 = 3_000;
+/// The device fails.
+const BROKEN: u32 = 5;
+
+/// The greatest number of writes, syncs and renamings before the device fails.
+const MOST_WRITES: u32 = 3_000;
+
+/// The greatest number of reads before the device fails. RocksDB has most of what it reads in memory.
+const MOST_READS: u32 = 1_000;
 
 const STORE: &str = "rocksdb";
 
@@ -56,10 +63,16 @@ pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Resul
         writer.environment =
             vec![("LD_PRELOAD", library.display().to_string()), ("SLATE_DEVICE_LOG", log.display().to_string())];
         if random.bool() {
-            let error = random.choice(ERRORS).unwrap_or_default();
-            let fails = format!("{error}:{}", random.u32(..MOST_SUCCESSES));
+            let (fails_writes, fails_reads) =
+                random.choice([(true, false), (false, true), (true, true)]).unwrap_or_default();
             writer.environment.push(("SLATE_DEVICE_FOLDER", database.display().to_string()));
-            writer.environment.push(("SLATE_DEVICE_FAILS", fails));
+            if fails_writes {
+                let error = if random.bool() { FULL } else { BROKEN };
+                writer.environment.push(("SLATE_DEVICE_FAILS", format!("{error}:{}", random.u32(..MOST_WRITES))));
+            }
+            if fails_reads {
+                writer.environment.push(("SLATE_DEVICE_READS", format!("{BROKEN}:{}", random.u32(..MOST_READS))));
+            }
             writer.may_fail = true;
             failures += 1;
         }

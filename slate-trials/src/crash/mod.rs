@@ -48,7 +48,7 @@ pub struct CrashTrial {
     pub seed: u64,
 }
 
-/// The kills after which another database begins: each check reads the whole database, and a backup of a long one takes longer than
+/// The kills and power cuts after which another database begins: each check reads the whole database, and a backup of a long one takes longer than
 /// a writer lives.
 const KILLS_PER_DATABASE: u32 = 32;
 

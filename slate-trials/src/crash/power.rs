@@ -11,7 +11,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use super::{
-    LONGEST_LIFE, Writer,
+    KILLS_PER_DATABASE, LONGEST_LIFE, Writer,
     check::{self, Acknowledged, Ending},
     device::{Synced, compile},
     url,
@@ -50,12 +50,17 @@ const STORE: &str = "rocksdb";
 pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Result<Broken> {
     let tools = tempfile::tempdir()?;
     let library = compile(tools.path())?;
-    let folder = tempfile::tempdir()?;
-    let (log, database) = (tools.path().join("log"), folder.path().join("db"));
+    let mut folder = tempfile::tempdir()?;
+    let log = tools.path().join("log");
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let mut acknowledged = Acknowledged::default();
     let (mut failures, mut at_risk) = (0, 0);
     for cut in 1..=trial.cuts {
+        if cut % KILLS_PER_DATABASE == 1 {
+            acknowledged.begin_database();
+            folder = tempfile::tempdir()?;
+        }
+        let database = folder.path().join("db");
         let mut synced = Synced::all(folder.path())?;
         std::fs::write(&log, "")?;
         let mut writer = Writer::new(&trial.program, STORE, random.u64(..));

@@ -159,7 +159,8 @@ impl Export {
     fn expected(&self, source: &CopySource, collection: &str) -> Result<Option<u64>> {
         let most = self.slice.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
         if self.filter.is_empty() {
-            Ok(Some(source.endpoint().estimated_count(collection)?.min(most)))
+            let count = source.endpoint().estimated_count(collection)?;
+            Ok(Some(count.saturating_sub(self.slice.skip).min(most)))
         } else {
             Ok(None)
         }

@@ -45,7 +45,7 @@ impl<B> Call<B> {
         Self { builder, runner }
     }
 
-    /// Returns the builder and what runs it.
+    /// Returns the builder and its runner.
     pub(super) fn into_parts(self) -> (B, Runner) {
         (self.builder, self.runner)
     }
@@ -118,7 +118,7 @@ macro_rules! builders {
         $runner.write_short($token, $builder, Self::run)
     };
     (@ stream $runner:ident, $token:ident, $find:ident) => {{
-        // Cancels the cursor, which outlives this operation, when the stream is dropped.
+        // Cancels the blocking cursor when the stream is dropped: the cursor outlives this operation.
         let abandoned = CancelOnDrop($token);
         let first = $runner.read(CancelToken::new(), $find, Batch::first);
         Operation::new(async move { Ok(Documents::new(Cursor::new(first.await?, abandoned))) })

@@ -32,23 +32,23 @@ use crate::{
     interrupt::WakeOnCancel,
 };
 
-/// Follows the log, and wakes a task.
+/// A follower of the log whose items a task awaits.
 pub(super) struct Following<F: Follower> {
     phase: Phase<F>,
     call: CallContext,
     /// Cancels a read when the stream is dropped.
     _abandoned: CancelOnDrop,
-    /// Called with the state whenever it was read or something was taken.
+    /// Updates `token` from the follower; called after each read and each `take`.
     seen: fn(&F, &mut RawDocumentBuf),
     token: RawDocumentBuf,
 }
 
 enum Phase<F: Follower> {
-    /// Documents may be ready.
+    /// Items may be ready.
     Ready(Box<F>),
     /// A thread of the pool reads. A commit since the read began wakes the signal.
     Reading(Answer<Read<F>>, Waiting, Arc<Signal>),
-    /// Everything was read. Commits, the deadline and the caller's token wake the signal.
+    /// The log was read to its end. Commits, the deadline and the caller's token wake the signal.
     Waiting(Box<F>, Arc<Signal>, (Waiting, Option<Polled>, Vec<WakeOnCancel>)),
     Over,
 }
@@ -63,7 +63,7 @@ impl<F: Follower> Following<F> {
     }
 
     fn read(&self, mut state: Box<F>) -> Result<Phase<F>> {
-        // Before the read, so that no commit falls in between.
+        // Registered before the read: a later commit wakes the signal, an earlier one is read.
         let signal = Arc::new(Signal::default());
         let waiting = state.wait(Arc::clone(&signal).into())?;
         let call = self.call.clone();
@@ -122,8 +122,8 @@ impl<F: Follower> Following<F> {
     }
 }
 
-/// A stream of changes; see [`slate_core::ChangeStream`](crate::ChangeStream). It occupies no thread while it waits: a commit that changes
-/// what it watches wakes its task.
+/// A change stream; see [`slate_core::ChangeStream`](crate::ChangeStream). It occupies no thread while it waits: a commit that changes what it
+/// watches wakes its task.
 ///
 /// ```
 /// # use slate_core::{ChangeLog, aio::Database, bson::{Document, doc, rawdoc}};
@@ -148,7 +148,7 @@ impl ChangeStream {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Returns the token with which [`Watch::resume_after`] continues after what was returned.
+    /// Returns the resume token of the last event returned, for [`Watch::resume_after`].
     pub fn resume_token(&self) -> RawDocumentBuf {
         self.following.token.clone()
     }
@@ -191,7 +191,7 @@ impl<T: DeserializeOwned + Any> Stream for LiveQuery<T> {
 crate::debug::shown! { self: LiveQuery<T> { collection: self.collection } }
 
 impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
-    /// Runs the query and keeps its result up to date; see [`Find::live`].
+    /// Runs the query and updates its result with each commit; see [`Find::live`].
     ///
     /// # Errors
     /// Fails as the blocking method does.

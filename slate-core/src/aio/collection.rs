@@ -16,7 +16,8 @@ use crate::{
     interrupt::WaitBudget,
 };
 
-/// The reading half of a collection: what a [`Snapshot`](super::Snapshot) returns, and part of every [`Collection`].
+/// The reading methods of a collection: [`Snapshot::collection`](super::Snapshot::collection) returns it, and every [`Collection`] dereferences to
+/// it.
 pub struct ReadCollection<T> {
     blocking: crate::ReadCollection<T>,
     runner: Runner,
@@ -235,7 +236,7 @@ impl<T: Serialize + DeserializeOwned + Send + Any> Collection<T> {
     }
 }
 
-/// The insertion of one document.
+/// The insertion of one document, as a call that can be tried.
 struct InsertOne {
     collection: crate::Collection<RawDocumentBuf>,
     document: Arc<RawDocumentBuf>,

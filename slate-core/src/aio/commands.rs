@@ -27,14 +27,14 @@ pub struct Commands {
     sleep: Option<Sleep>,
 }
 
-/// A command that runs: what ends it, and what shows its work.
+/// The start, the cancellation and the activity of a running command.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningCommand<'c> {
-    /// When it has begun: its time limit (`maxTimeMS`) counts from here on, also while it waits for a thread.
+    /// When the command began: its time limit (`maxTimeMS`) counts from here, and includes the wait for a thread.
     pub began: Instant,
-    /// Cancels it. While it waits for a thread, it ends at once.
+    /// Cancels the command. While it waits for a thread, it ends without delay.
     pub token: &'c CancelToken,
-    /// Shows what it does.
+    /// Shows the work of the command to other threads.
     pub activity: &'c Activity,
 }
 
@@ -51,7 +51,7 @@ impl<'c> From<RunningCommand<'c>> for Running<'c> {
     }
 }
 
-/// A [`Running`] command that another thread executes, which may wait.
+/// An owned [`Running`], for a thread that may wait.
 struct OwnedRunning {
     began: Instant,
     token: Option<CancelToken>,
@@ -70,16 +70,16 @@ impl OwnedRunning {
 }
 
 impl Database {
-    /// Runs MongoDB's commands whose replies come in batches; see [`slate_core::Database::commands`](crate::Database::commands).
+    /// Returns a handle that runs MongoDB's commands with replies in batches; see [`slate_core::Database::commands`](crate::Database::commands).
     pub fn commands(&self) -> Commands {
         Commands { commands: self.as_blocking().commands().without_waiting(), runner: self.runner(), sleep: None }
     }
 }
 
 impl Commands {
-    /// Returns a future that ends when a commit has changed what the change stream with this cursor watches, or at once if the cursor is not
-    /// that of a change stream. Call it before `getMore`, so that no commit falls in between: a `getMore` of such a cursor returns what there
-    /// is, and does not wait.
+    /// Returns a future that completes at the next commit that changes what the change stream with this cursor watches; without delay if the cursor
+    /// does not read a change stream. Call it before `getMore`, so that no commit is missed: `getMore` returns the events that are there, and does
+    /// not wait.
     pub fn changed(&self, cursor: i64) -> Changed {
         let signal = Arc::new(Signal::default());
         let waiting = self.commands.wait(cursor, Arc::clone(&signal).into()).and_then(Result::ok);
@@ -110,8 +110,8 @@ impl Commands {
         self.run_with(command, running.into()).await
     }
 
-    /// Returns how long a command may take; for `getMore` what the command that has opened the cursor says, and nothing for a change
-    /// stream. `None` also for a limit that the command will be refused for.
+    /// Returns the time limit of a command; for `getMore` that of the command that opened the cursor, `None` for a change stream. `None` also if the
+    /// limit is invalid: the command will fail.
     pub fn time_limit(&self, command: &RawDocument) -> Option<Duration> {
         self.commands.time_limit(command)
     }
@@ -132,7 +132,7 @@ impl Commands {
         if writes { runner.write(limits, run).await } else { runner.block(limits, run).await }
     }
 
-    /// Returns what ends a command while it waits for a thread.
+    /// Returns the limits of a command while it waits for a thread.
     fn wait_limits(&self, command: &RawDocument, running: Running<'_>) -> WaitLimits {
         let mut interrupt = Interrupt::default();
         running.token.iter().for_each(|&token| interrupt.cancel(token.clone()));
@@ -140,10 +140,10 @@ impl Commands {
         WaitLimits::of(interrupt, self.sleep)
     }
 
-    /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction. `then` must be
-    /// short, because the task that awaits it may execute it, and may be repeated by another thread. No transaction of the task is looked
-    /// at: see [`TransactionOptions::detached`](crate::TransactionOptions::detached). What fails with an error that `is_conflict` is repeated,
-    /// as a single write is: in turn with other writes.
+    /// Runs a command and then `then` in one transaction. `then` gets the reply, and a handle for further commands in the transaction. It must be
+    /// short, because the awaiting task may execute it, and it may be repeated, also on another thread. The transaction is
+    /// [detached](crate::TransactionOptions::detached) from the task. It is repeated after errors for which `is_conflict` returns true, as a single
+    /// write is: it takes turns with other writes.
     ///
     /// # Errors
     /// Fails, with nothing changed, if the command, `then` or the commit fails.
@@ -168,47 +168,48 @@ impl Commands {
         runner.write(limits, move || commands.run_then(running.lend(), &command, then, is_conflict)).await
     }
 
-    /// Sets what wakes a command that waits for a thread when its time is over. Without it, such a command fails when a thread takes it.
+    /// Sets the clock that wakes a command at its deadline while it waits for a thread. Without it, such a command fails only when a thread begins
+    /// it.
     #[must_use]
     pub fn with_sleep(self, sleep: Sleep) -> Self {
         Self { sleep: Some(sleep), ..self }
     }
 
-    /// Returns the same cursors for commands that read a snapshot.
+    /// Returns a handle with the same cursors whose commands read a snapshot.
     #[must_use]
     pub fn at_snapshot(&self, snapshot: &Snapshot) -> Self {
         self.with(self.commands.at_snapshot(snapshot.as_blocking()))
     }
 
-    /// Returns the same cursors for commands in a transaction.
+    /// Returns a handle with the same cursors whose commands run in a transaction.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Transaction) -> Self {
         let commands = self.commands.in_scope(transaction.scope());
         Self { commands, runner: transaction.runner().clone(), sleep: self.sleep }
     }
 
-    /// Returns the same cursors for commands that the token cancels; see
+    /// Returns a handle with the same cursors whose commands the token cancels; see
     /// [`slate_core::Commands::with_cancel`](crate::Commands::with_cancel).
     #[must_use]
     pub fn with_cancel(&self, token: CancelToken) -> Self {
         self.with(self.commands.with_cancel(token))
     }
 
-    /// Returns the same cursors for commands that show in `activity` what they do; see
+    /// Returns a handle with the same cursors whose commands show their work in `activity`; see
     /// [`slate_core::Commands::with_activity`](crate::Commands::with_activity).
     #[must_use]
     pub fn with_activity(&self, activity: &Activity) -> Self {
         self.with(self.commands.with_activity(activity))
     }
 
-    /// Returns the same cursors for the commands of one of several users; see
+    /// Returns a handle with the same cursors for one of several users; see
     /// [`slate_core::Commands::owned_by`](crate::Commands::owned_by).
     #[must_use]
     pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
         self.with(self.commands.owned_by(owner))
     }
 
-    /// Returns the same cursors for commands that read these documents from a collection of this name; see
+    /// Returns a handle with the same cursors for which this collection consists of these documents; see
     /// [`slate_core::Commands::with_collection`](crate::Commands::with_collection).
     #[must_use]
     pub fn with_collection(&self, database: &str, name: &str, documents: impl Into<Arc<[RawDocumentBuf]>>) -> Self {
@@ -219,13 +220,13 @@ impl Commands {
         Self { commands, runner: self.runner.clone(), sleep: self.sleep }
     }
 
-    /// Returns the blocking commands with the same cursors: to read a snapshot, and to close cursors.
+    /// Returns the blocking handle with the same cursors.
     pub fn as_blocking(&self) -> &crate::Commands {
         &self.commands
     }
 }
 
-/// Ends when a commit has changed what a change stream watches; see [`Commands::changed`].
+/// Completes at the next commit that changes what a change stream watches; see [`Commands::changed`].
 #[derive(Debug)]
 #[must_use = "nothing waits until it is awaited"]
 pub struct Changed {
@@ -234,7 +235,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Returns whether the cursor is that of a change stream.
+    /// Returns whether the cursor reads a change stream and is not in use.
     pub fn is_of_stream(&self) -> bool {
         self.waiting.is_some()
     }

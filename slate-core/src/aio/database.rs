@@ -85,7 +85,7 @@ impl Database {
         &self.blocking
     }
 
-    /// Runs blocking code with the database on the pool: many small calls then cost one change of thread.
+    /// Runs blocking code with the database on a thread of the pool. Many small calls then need one change of thread.
     ///
     /// Its writes do not wait in the queue of writers. `work` must end each blocking [`Transaction`](crate::Transaction)
     /// that it begins: it belongs to the thread.
@@ -164,7 +164,7 @@ impl Database {
         self.begin_with(&TransactionOptions::default())
     }
 
-    /// Begins a transaction with options. It is not retried: that is up to the caller.
+    /// Begins a transaction with options. The caller must retry it after a conflict.
     ///
     /// # Errors
     /// Fails as [`Database::begin`] does.
@@ -172,7 +172,7 @@ impl Database {
         let (database, pool, options) = (self.blocking.clone(), Arc::clone(&self.pool), self.blocking.limited(options));
         Operation::new(async move {
             let caller = Caller::current();
-            // The place is held only while the transaction begins: an open transaction must not keep other ones from
+            // The permit is held only while the transaction begins: otherwise open transactions could block others from
             // ending.
             let place = pool.enter().await?;
             let name = database.name().clone();
@@ -186,8 +186,8 @@ impl Database {
     }
 
     /// Runs `work` in a transaction and commits it, with retries, as
-    /// [`slate_core::Database::transact`](crate::Database::transact) does. `work` is blocking code that runs on one thread of
-    /// the pool. It occupies a place among the writers, so it must not wait for another task's write.
+    /// [`slate_core::Database::transact`](crate::Database::transact) does. `work` is blocking code that runs on one
+    /// thread of the pool. It occupies one of the threads for writers, so it must not wait for another task's write.
     ///
     /// Dropping the operation cancels the transaction, unless it is being committed.
     ///
@@ -271,8 +271,9 @@ impl Database {
         self.run_blocking(move |database| database.backup(to))
     }
 
-    /// Removes what only old snapshots show from a cluster; see
-    /// [`slate_core::Database::collect_garbage`](crate::Database::collect_garbage). Dropping the operation does not stop it.
+    /// Removes old versions from a cluster; see
+    /// [`slate_core::Database::collect_garbage`](crate::Database::collect_garbage). Dropping the operation does not
+    /// stop it.
     ///
     /// # Errors
     /// Fails as the blocking method does.
@@ -280,7 +281,7 @@ impl Database {
         self.run_blocking(move |database| database.collect_garbage(keep))
     }
 
-    /// Writes a copy that can be ended; see [`slate_core::Database::backup_while`](crate::Database::backup_while). Dropping the operation
+    /// Writes a backup that the caller can stop; see [`slate_core::Database::backup_while`](crate::Database::backup_while). Dropping the operation
     /// does not end it.
     ///
     /// # Errors
@@ -294,7 +295,7 @@ impl Database {
         self.run_blocking(move |database| database.backup_while(to, progress))
     }
 
-    /// Compacts in steps, between which other operations go on; see
+    /// Compacts in steps, between which other operations run; see
     /// [`slate_core::Database::compact_while`](crate::Database::compact_while). Dropping the operation does not end it.
     ///
     /// # Errors

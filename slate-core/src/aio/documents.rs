@@ -19,20 +19,20 @@ use crate::{
     exec::{self, Packed},
 };
 
-/// Lends the documents of a query, one at a time, without a copy for each.
+/// Lends the documents of a query, one at a time.
 ///
 /// The documents are read in batches. The next batch is read while the caller processes the current one, so at most two batches are
 /// in memory, and no thread waits for the caller. A batch ends at 1,024 documents (the first at 64), past 256 KiB, or after 5 ms.
 /// Exception: if the query scans a range of a store in memory without a filter, each document after the first batch is read when
 /// it is awaited, without a copy. All documents belong to one commit.
 ///
-/// Dropping the cursor ends the reading. An error of the storage or an interruption also ends it.
+/// Dropping the cursor ends the query. An error of the storage or an interruption also ends it.
 pub struct Cursor {
     /// Documents in the stored form.
     batch: Packed,
     collection: Arc<str>,
-    /// How many rows of the batch were moved to: the current row is the last of them. One more than the batch has,
-    /// after its end.
+    /// The number of rows of the batch up to the current one: 0 before the first, one more than the batch has after its
+    /// end.
     moved: usize,
     /// The error that ended the batch.
     error: Option<Error>,
@@ -85,14 +85,14 @@ impl<T> Streamed for Aggregate<T> {
     }
 }
 
-/// The rest of the rows, not read yet.
+/// The rows after a batch, not read yet.
 struct Rest {
     cursor: crate::Cursor,
     rows_at_once: usize,
     reading: Reading,
 }
 
-/// Which thread reads rows.
+/// The thread that reads the rows.
 #[derive(Clone, Copy)]
 enum Reading {
     /// A thread that may wait.
@@ -102,7 +102,7 @@ enum Reading {
 }
 
 impl Batch {
-    /// Reads the first batch. If the find must not wait, a thread that may wait reads the later batches.
+    /// Reads the first batch. With a budget it must not wait; later batches have no budget.
     pub(super) fn first(query: impl Streamed) -> Result<Self> {
         let budget = query.budget().cloned();
         let reading = if budget.is_some() { Reading::InPlace } else { Reading::OnPool };
@@ -137,7 +137,7 @@ impl Batch {
     }
 }
 
-/// Reads all documents of a query.
+/// Reads all documents of a query. With a budget, spends it unless the first batch has all of them.
 pub(super) fn collect<T: DeserializeOwned + Any>(query: impl Streamed) -> Result<Vec<T>> {
     let Some(budget) = query.budget().cloned() else { return crate::Documents::new(query.cursor()?).collect() };
     let Batch { rows, collection, error, rest } = Batch::first(query)?;
@@ -157,7 +157,7 @@ impl Cursor {
         cursor
     }
 
-    /// Starts lending the batch and reading the next one.
+    /// Replaces the current batch, and begins to read the next one.
     fn take(&mut self, Batch { rows, error, rest, .. }: Batch) {
         (self.batch, self.moved, self.error) = (rows, 0, error);
         let Some(rest) = rest else { return };
@@ -165,7 +165,7 @@ impl Cursor {
             self.next = Some(Next::InPlace(Box::new(InPlace::new(rest.cursor))));
             return;
         }
-        // The cursor checks its own token; a token here would only hide the cursor's error.
+        // The cursor checks its own token; a token here would only replace the cursor's error.
         match on_pool(CancelToken::new(), move || Ok(Batch::read(rest))) {
             Ok(batch) => self.next = Some(Next::Batch(batch)),
             Err(error) => self.error = Some(error),

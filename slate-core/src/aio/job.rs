@@ -11,21 +11,21 @@ use tokio::sync::oneshot;
 use super::wait_limits::{Patience, WaitLimits};
 use crate::{Error, call::open_transactions::Caller, metrics::trace::Span};
 
-/// Work for another thread, which calls it with an `A`.
+/// Work for another thread, which passes an `A` to it.
 pub(super) type Job<A = ()> = Box<dyn FnOnce(A) + Send>;
 
 /// The result of a job, as a future. A panic of the work continues in the task that awaits it.
 ///
-/// While no thread has taken the job, its limits end the wait: the job is then never executed.
+/// Until a thread begins the job, its limits can end the wait: the job is then never executed.
 pub(super) struct Answer<R, E = Error> {
     receiver: oneshot::Receiver<thread::Result<Result<R, E>>>,
     lost: fn() -> Error,
-    /// `None` once a thread has taken the job.
+    /// `None` once a thread has begun the job.
     waiting: Option<(Box<dyn Withdraw>, Patience)>,
     if_abandoned: IfAbandoned,
 }
 
-/// What becomes of a job that waits for a thread when its answer is dropped.
+/// What happens to a job that waits for a thread when its answer is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IfAbandoned {
     Dropped,
@@ -38,7 +38,7 @@ trait Withdraw: Send + Sync {
     fn withdraw(&self) -> bool;
 }
 
-/// The job, until a thread takes it or its caller gives up.
+/// A job, until a thread begins it or its caller withdraws it.
 struct Queued<A>(Arc<Mutex<Option<Job<A>>>>);
 
 impl<A> Queued<A> {
@@ -47,7 +47,7 @@ impl<A> Queued<A> {
     }
 }
 
-/// The queue's side of a job. A job that the queue drops is lost, even while its caller holds the other side.
+/// The queue's reference to a job. Dropping it drops the job, although the answer has another reference.
 struct PlaceInQueue<A>(Queued<A>);
 
 impl<A> Drop for PlaceInQueue<A> {

@@ -1,6 +1,6 @@
-/// Declares methods of an async handle that are those of the blocking handle `$of`, its field `blocking`: `handles` return the
-/// handle changed, `values` what the blocking method returns, `calls` its builder. `read`, `write` and `block` are the handle's own
-/// methods that execute the blocking one, with copies of its arguments, or with the arguments themselves after `owned`.
+/// Declares methods of an async handle that forward to its field `blocking`, of type `$of`. `handles` return a changed handle, `values` the result of
+/// the blocking method, `calls` its builder as a `Call`. `read`, `write` and `block` name the handle's method that executes the blocking one, with
+/// copies of its arguments, or after `owned` with the arguments themselves.
 macro_rules! methods {
     (handles $of:literal: $($(#[$more:meta])* $name:ident($($argument:ident: $type:ty)?);)*) => {
         $(

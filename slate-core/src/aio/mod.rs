@@ -31,23 +31,23 @@
 //!
 //! # Which thread executes a call
 //!
-//! A database reads files and waits for devices and locks, which a task must not do on a thread of the runtime. So a call is
-//! handed to a thread that may wait, except where it is short and need not wait:
+//! A database reads files and waits for devices and locks, which a task must not do on a thread of the runtime. So a
+//! thread that may wait executes a call, unless the call is short and need not wait:
 //!
-//! - **A short read of what is in memory** (any read of a database in memory, a document by `_id` that the point cache of a
-//!   database on disk holds) is executed by the task that awaits it. It is handed over as soon as a node of its plan has
-//!   handled 128 rows, so a thread of the runtime is busy for the time of a few hundred rows at most, and never waits for a
-//!   device, or for a commit.
-//! - **A short write to a database in memory** (an insertion of one document of at most 64 KiB, an update, a deletion) is
-//!   also executed by that task, if no other write is queued. It is handed over after 128 rows, if another commit is in
-//!   progress or conflicts with it, and if it changes the catalog.
+//! - **A short read of what is in memory** (any read of a database in memory, a document by `_id` that the point cache
+//!   of a database on disk holds) is executed by the task that awaits it. As soon as a node of its plan has processed
+//!   128 rows, another thread repeats it. So a thread of the runtime is busy for the time of a few hundred rows at
+//!   most, and never waits for a device or a commit.
+//! - **A short write to a database in memory** (an insertion of one document of at most 64 KiB, an update, a deletion)
+//!   is also executed by that task, if no other write is queued. Another thread repeats it after 128 rows, if another
+//!   commit is in progress or conflicts with it, and if it changes the catalog.
 //! - **Other calls** are executed by tokio's pool for blocking work. Writes wait in a queue, in order, and take at most 32 of
 //!   the pool's threads. Waiting writers therefore do not keep reads from running if the pool has more threads than that
 //!   (512 by default: `max_blocking_threads`).
-//! - **A call that waits for a thread** ends when its token is cancelled, and is then not begun. Its deadline, which includes the wait, is
-//!   checked when a thread takes it, and from then on by the call itself.
-//! - **[Streams](Documents)** occupy no thread between batches. A scan in memory without a filter is read by the task that awaits
-//!   it, one record at a time; after 256 records it lets other tasks run.
+//! - **A call that waits for a thread** ends when its token is cancelled, and is then not begun. Its deadline, which includes the wait, is checked
+//!   when a thread begins it, and from then on by the call itself.
+//! - **[Streams](Documents)** occupy no thread between batches. The awaiting task itself reads a scan in memory without
+//!   a filter, one record at a time; it yields to other tasks after 256 records.
 //! - **[`Database::transact`]** executes its closure on one thread of the pool. A transaction of **[`Database::begin`]** or
 //!   **[`Database::transact_async`]** takes no thread between its calls, and moves between tasks like any value.
 //!

@@ -10,15 +10,16 @@ use crate::{CancelToken, Error};
 /// Nothing starts before the first poll. Dropping it later cancels what was started:
 ///
 /// - A **read** ends soon.
-/// - A **write** is applied as a whole or not at all. If it was still waiting in the queue, it is not applied. If it was
-///   running, it is soon either rolled back or committed; to find out, read. A running insertion and a commit are completed.
+/// - A **write** is applied as a whole or not at all. If it was still waiting in the queue, it is not applied. If it
+///   was running, it is soon either rolled back or committed; only a read shows which. A running insertion and a commit
+///   are completed.
 /// - A write **inside a transaction** of [`Database::begin`](super::Database::begin) is executed in its order, and is
 ///   committed or rolled back with the transaction.
 ///
-/// So a timeout around a call is safe: `tokio::time::timeout(limit, users.delete_many(filter).run())`. Where the limit is
+/// So a timeout around a call is safe: `tokio::time::timeout(limit, users.delete_many(filter).run())`. If the limit is
 /// known beforehand, the builder's `deadline` is better: it reports the outcome.
 ///
-/// A panic of the work (in a closure of `transact`, or in a type's own serde) continues in the task that awaits it.
+/// A panic of the work (in a closure of `transact`, or in a type's own `Serialize` or `Deserialize`) continues in the task that awaits it.
 #[must_use = "nothing is executed until it is awaited"]
 pub struct Operation<R, E = Error> {
     work: Pin<Box<dyn Future<Output = Result<R, E>> + Send>>,

@@ -1,4 +1,4 @@
-//! The thread of the pool that takes turns for the streams of a database that wait for a deadline or for commits of other processes.
+//! The thread of the pool that polls for the waiting streams of a database, for deadlines and for commits of other processes.
 
 use std::{
     sync::{Arc, Weak},
@@ -15,8 +15,8 @@ use crate::{
     changes::{OtherWriters, Polled, Turn, Wakers},
 };
 
-/// Wakes `waker` at the deadline, and the streams of the database when other processes have committed, until the value is dropped. `None`
-/// if neither is to be waited for.
+/// Wakes `waker` at `deadline`, and the streams of the database at commits of other processes, until the returned value is dropped. `None` without a
+/// deadline if no other process can commit.
 pub(super) fn poll(database: &DatabaseHandle, waker: Waker, deadline: Option<Instant>) -> Result<Option<Polled>> {
     let engine = database.engine()?;
     let writers = database.other_writers()?;
@@ -33,9 +33,9 @@ pub(super) fn poll(database: &DatabaseHandle, waker: Waker, deadline: Option<Ins
     Ok(Some(polled))
 }
 
-/// The thread. Between turns it queues behind the pool's other work.
+/// The polling thread. Between turns it queues behind the pool's other work.
 struct Turns {
-    /// A database can be closed meanwhile.
+    /// Weak, so that the database can be closed meanwhile.
     engine: Weak<dyn Engine>,
     wakers: Arc<Wakers>,
     has_ended: bool,
@@ -60,7 +60,7 @@ impl Turns {
     }
 }
 
-/// A runtime that shuts down drops the turn that it has not begun.
+/// A runtime that shuts down drops a turn that it has not begun.
 impl Drop for Turns {
     fn drop(&mut self) {
         if !self.has_ended {

@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{CancelToken, Error, ErrorKind, Result, interrupt::WaitBudget};
 
-/// The place where the calls of a handle are executed.
+/// Where the calls of a handle are executed.
 #[derive(Clone, Debug)]
 pub enum Runner {
     /// tokio's pool for blocking work.
@@ -91,14 +91,14 @@ impl Runner {
         }
     }
 
-    /// Tries a read on the calling thread: `run` returns `None` if it would have to wait. `None` if the read is to be executed from its
-    /// beginning by a thread that may wait.
+    /// Tries a read on the calling thread. `None` if `run` returns `None` or spends the budget: a thread that may wait must then execute the read
+    /// from the beginning.
     pub(super) fn try_read<R, E: From<Error>>(
         &self,
         run: impl FnOnce(&WaitBudget) -> Option<Result<R, E>>,
     ) -> Option<Result<R, E>> {
         let Self::Pool(_) = self else { return None };
-        // A task has a runtime. To ask for it counts a reference that all its threads share.
+        // A task always has a runtime. Looking it up would change a reference count that all its threads share.
         let is_task = tokio::task::try_id().is_some();
         if let Some(Err(error)) = (!is_task).then(runtime) {
             return Some(Err(error.into()));
@@ -107,7 +107,7 @@ impl Runner {
         run(&budget).filter(|result| result.is_ok() || !budget.is_spent())
     }
 
-    /// Like [`try_read`](Self::try_read), for a write, which no queued write may precede.
+    /// Like [`try_read`](Self::try_read), for a write; also `None` if other writes are queued.
     pub(super) fn try_write<R, E: From<Error>>(
         &self,
         run: impl FnOnce(&WaitBudget) -> Option<Result<R, E>>,
@@ -160,8 +160,8 @@ impl Runner {
     }
 }
 
-/// The queue of writes, and the threads of tokio's pool that execute them. A thread executes writes until the queue is empty,
-/// so a queue that is never empty wakes no further thread.
+/// The queue of writes, and the threads of tokio's pool that execute them. A thread executes writes until the queue is
+/// empty, so no thread is woken per write under a steady load.
 #[derive(Debug)]
 pub struct Pool {
     queue: Mutex<Queue>,
@@ -189,7 +189,7 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// Waits until few transactions are beginning. Dropping the permit lets the next one begin.
+    /// Waits until fewer than [`MAX_WRITERS`] transactions are beginning. Dropping the permit lets the next one begin.
     pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit> {
         Arc::clone(&self.beginners).acquire_owned().await.map_err(|_| shut_down())
     }
@@ -262,7 +262,7 @@ impl Drop for WriterThread {
         let mut queue = self.pool.queue();
         queue.threads -= 1;
         let lost = if queue.threads == 0 { mem::take(&mut queue.waiting) } else { VecDeque::new() };
-        // Dropping a write wakes its task, which must find the queue unlocked.
+        // Dropped without the lock: dropping a write wakes its task, which may lock the queue.
         drop(queue);
         drop(lost);
     }

@@ -6,7 +6,7 @@ use std::{
     task::{Context, Wake, Waker},
 };
 
-/// Remembers that it was woken, and wakes the task that has looked last.
+/// A waker that stores whether it was woken, and wakes the task that last called [`is_woken`](Self::is_woken).
 #[derive(Debug, Default)]
 pub(super) struct Signal {
     is_woken: AtomicBool,
@@ -14,10 +14,10 @@ pub(super) struct Signal {
 }
 
 impl Signal {
-    /// Returns whether it was woken. If not, the task is woken when it is.
+    /// Returns whether the signal was woken. If not, a later wake wakes the task.
     pub(super) fn is_woken(&self, context: &Context<'_>) -> bool {
         *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
-        // After the waker is stored, so that a commit in between wakes it.
+        // Read after the waker is stored, so that a wake in between is not lost.
         self.is_woken.load(Ordering::Acquire)
     }
 }

@@ -16,19 +16,20 @@ impl Database {
     /// Runs async code in a transaction and commits it, with retries, as [`Database::transact`] does with blocking code. An
     /// error of `work` rolls the transaction back.
     ///
-    /// Inside, use `tx.collection(…)`. Pass `&tx` to your own async functions, which take a `&Transaction`. The closure borrows
-    /// what it uses, because it may run again after a conflict; it cannot change what it captures. If it uses `?` and ends with
-    /// `Ok(…)`, write down its result type, or the error's: `Ok::<_, slate_core::Error>(…)`. Inside of `tokio::spawn`, write
-    /// `async move { db.transact_async(async |tx| { … }).await }`, so that the task owns what the closure borrows.
+    /// Inside, use `tx.collection(…)`. Pass `&tx` to your own async functions, which take a `&Transaction`. The closure
+    /// may run again after a conflict, so it borrows its captured variables and cannot change them. If it uses `?` and
+    /// ends with `Ok(…)`, write down its result type, or the error's: `Ok::<_, slate_core::Error>(…)`. Inside of
+    /// `tokio::spawn`, write `async move { db.transact_async(async |tx| { … }).await }`, so that the task owns what the
+    /// closure borrows.
     ///
-    /// Prefer [`Database::transact`] where the transaction consists of calls of the database only: it changes threads once, and not
-    /// with each call.
+    /// Prefer [`Database::transact`] for a transaction that consists only of calls of the database: it changes threads once, instead of with each
+    /// call.
     ///
     /// Dropping the future rolls the transaction back, unless it is being committed.
     ///
     /// # Errors
     /// The errors of `work`, of the caller's own type; the last conflict when time is up.
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if `work` has kept its `tx`.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if `work` has moved `tx` to a place that outlives it.
     ///
     /// ```
     /// use bson::{Document, doc};
@@ -70,8 +71,8 @@ impl Database {
     /// # Errors
     /// Fails as [`Database::transact_async`] does; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the
     /// deadline.
-    // `AsyncFnMut` would also accept closures that change what they capture. But its futures cannot be required to be `Send`, so
-    // that a future that contains them is refused by `tokio::spawn`.
+    // `AsyncFnMut` would also accept closures that change captured variables. But its futures cannot be required to be
+    // `Send`, so `tokio::spawn` would reject a future that contains them.
     pub fn transact_async_with<'w, R, E, F, W>(
         &self,
         options: &TransactionOptions,
@@ -94,7 +95,7 @@ impl Database {
                     Ok(result) => return Ok(result),
                     Err(failure) => attempts.pause_after(failure)?,
                 };
-                // The runtime need not have a clock.
+                // Not tokio's sleep: the runtime need not have a clock.
                 let sleep = move || {
                     thread::sleep(pause);
                     Ok(())

@@ -11,14 +11,14 @@ use crate::{
 ///
 /// Dropping it cancels its running call and rolls it back, without waiting; [`Transaction::rollback`] waits.
 ///
-/// The transaction belongs to the task that began it. Until it ends, a write of that task outside of it fails at once with
-/// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store. Futures that one task polls together (`join!`,
-/// `FuturesUnordered`) are one task: spawn those that write meanwhile. Writes of a task to which the transaction was moved are
-/// not recognized: they are committed separately.
+/// The transaction belongs to the task that began it. Until it ends, a write of that task outside of it fails at once
+/// with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store. Futures that one task polls together
+/// (`join!`, `FuturesUnordered`) are one task: spawn those that write meanwhile. Writes outside of the transaction by a
+/// task to which it was moved do not fail: they are committed separately.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     open: Open,
-    /// The database whose collections it names.
+    /// The database of [`Transaction::collection`].
     name: DatabaseName,
     runner: Runner,
 }
@@ -31,7 +31,7 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // The task need not wait for the rollback, or for a commit that it no longer awaits, to write again.
+        // The task can write again before the rollback, or a commit that it no longer awaits, has ended.
         self.transaction.release();
         if let Some((calls, token)) = self.running.take() {
             token.cancel();
@@ -85,7 +85,7 @@ impl Transaction {
         self.open.transaction.has_conflict()
     }
 
-    /// Commits everything, or fails and commits nothing. Once polled, the commit is executed even if the operation is
+    /// Commits all changes, or fails and commits none. Once polled, the commit is executed even if the operation is
     /// dropped.
     ///
     /// # Errors

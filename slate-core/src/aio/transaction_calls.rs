@@ -20,13 +20,13 @@ struct CallQueue {
     waiting: VecDeque<Waiting>,
 }
 
-/// Who holds the transaction.
+/// The current holder of the transaction.
 enum Held {
-    /// The queue holds it, because no call is executed.
+    /// The queue, because no call is being executed.
     Here(Transaction),
     /// The thread that executes its calls.
     ByThread,
-    /// Nothing: the transaction has ended.
+    /// None: the transaction has ended.
     Over,
 }
 
@@ -46,7 +46,7 @@ impl TransactionCalls {
         Ok((Self(Arc::new(Mutex::new(state))), open))
     }
 
-    /// Runs `work` after the calls before it. It is executed even if its caller is gone, unless `limits` have ended its wait before.
+    /// Runs `work` after all earlier calls. It is executed even if the operation is dropped, unless `limits` end its wait first.
     pub(super) async fn run<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         limits: WaitLimits,
@@ -57,7 +57,7 @@ impl TransactionCalls {
         answer.await
     }
 
-    /// Ends the transaction with `end`, after the calls before it.
+    /// Ends the transaction with `end`, after all earlier calls.
     pub(super) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(Transaction) -> Result<R> + Send + 'static,
@@ -67,7 +67,7 @@ impl TransactionCalls {
         answer.await
     }
 
-    /// Rolls the transaction back after the calls before it, without waiting for them.
+    /// Rolls the transaction back after all earlier calls, without waiting for that.
     pub(super) fn abandon(&self) {
         let mut state = self.state();
         match state.transaction {
@@ -81,7 +81,7 @@ impl TransactionCalls {
         }
     }
 
-    /// Queues a call, and hands the transaction to a thread if none has it.
+    /// Queues a call, and starts a thread for the transaction if none executes its calls.
     fn push(&self, call: Waiting) -> Result<()> {
         let runtime = runtime()?;
         let mut state = self.state();
@@ -102,7 +102,7 @@ impl TransactionCalls {
     }
 }
 
-/// A thread's work on a transaction.
+/// The execution of a transaction's calls by a thread.
 struct Serving {
     calls: TransactionCalls,
     /// `None` once the transaction was returned or has ended.
@@ -110,7 +110,7 @@ struct Serving {
 }
 
 impl Serving {
-    /// Executes the calls until none waits.
+    /// Executes the calls until none is waiting.
     fn run(mut self) {
         loop {
             let mut state = self.calls.state();
@@ -123,7 +123,7 @@ impl Serving {
                     state.transaction = Held::Over;
                     let lost = std::mem::take(&mut state.waiting);
                     drop(state);
-                    // Dropping a call wakes its task, which must find the calls unlocked.
+                    // Dropped without the lock: dropping a call wakes its task, which may lock the calls.
                     drop(lost);
                     if let Some(transaction) = self.transaction.take() {
                         end(transaction);

@@ -9,16 +9,16 @@ use crate::{
     interrupt::{Interrupt, WakeOnCancel},
 };
 
-/// Sleeps until a time. The library itself has no clock that wakes a task.
+/// Returns a future that completes at a time: a clock, because the library itself has none that wakes a task.
 pub type Sleep = fn(Instant) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What ends the wait of a call for a thread.
+/// The limits of a call while it waits for a thread.
 pub(super) struct WaitLimits {
-    /// Cancelled when nobody awaits the call any more.
+    /// Cancelled when the call's future is dropped.
     abandoned: CancelToken,
     /// The limits of the call.
     interrupt: Interrupt,
-    /// Wakes the call at its deadline. Without it a call that is past its deadline ends when it is polled, or a thread takes it.
+    /// Wakes the call at its deadline. Without it a call past its deadline ends when it is polled or a thread begins it.
     sleep: Option<Sleep>,
 }
 
@@ -34,12 +34,12 @@ impl WaitLimits {
         Self { abandoned: CancelToken::new(), interrupt, sleep }
     }
 
-    /// Returns the token that is to be cancelled when nobody awaits the call any more.
+    /// Returns the token to cancel when the call's future is dropped.
     pub(super) fn abandoned(&self) -> CancelToken {
         self.abandoned.clone()
     }
 
-    /// Fails if the call is not to be begun.
+    /// Fails if a limit has ended the wait.
     fn check(&self) -> Result<()> {
         self.abandoned.check()?;
         self.interrupt.check()
@@ -50,7 +50,7 @@ impl WaitLimits {
 pub(super) struct Patience {
     limits: WaitLimits,
     timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// What wakes the task that waits.
+    /// Registrations that wake the waiting task at a cancellation.
     wakes: Vec<WakeOnCancel>,
 }
 
@@ -60,9 +60,9 @@ impl Patience {
         Self { limits, timer, wakes: Vec::new() }
     }
 
-    /// Returns the error of a call that is to wait no longer.
+    /// Completes with the error of the call when a limit ends the wait.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
-        // Before the look, so that no cancellation falls in between.
+        // Registered before the check, so that no cancellation is missed.
         let mut wakes = self.limits.interrupt.wake_on_cancel(context.waker());
         wakes.push(self.limits.abandoned.wake_on_cancel(context.waker()));
         self.wakes = wakes;

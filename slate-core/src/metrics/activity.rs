@@ -7,8 +7,8 @@ use bson::{Document, doc};
 
 use super::{Examined, ReportedPlan, Tally};
 
-/// What a command that runs is doing, for those who look at it from another thread: the plan that it executes, and what the plan has
-/// examined so far; see [`Commands::with_activity`](crate::Commands::with_activity).
+/// The current work of a running command, which other threads can read: the plan that it executes, and the keys and documents examined so far; see
+/// [`Commands::with_activity`](crate::Commands::with_activity).
 ///
 /// ```
 /// # let db = slate_core::Database::open("memory:")?;
@@ -27,15 +27,15 @@ pub struct Activity(Arc<Mutex<Current>>);
 
 #[derive(Default)]
 struct Current {
-    /// What was examined without a plan, and by the plans before the current one.
+    /// Keys and documents examined without a plan, and by the plans before the current one.
     examined: Examined,
     summary: Option<PlanSummary>,
     plans: Plans,
-    /// The current plan, and what it had examined before this activity began: a cursor's plan has read the earlier batches.
+    /// The tally of the current plan, and its counts when this activity began to show it: a cursor's plan has read earlier batches.
     plan: Option<(Arc<Tally>, Examined)>,
 }
 
-/// The plan of the summary, if the activity records plans.
+/// The plan that the summary is about, if the activity records plans.
 #[derive(Clone, Default)]
 enum Plans {
     #[default]
@@ -43,7 +43,7 @@ enum Plans {
     Recorded(Option<ReportedPlan>),
 }
 
-/// How a plan reads its records, in MongoDB's words.
+/// How a plan reads its records, as in MongoDB's `planSummary`.
 #[derive(Clone)]
 pub(crate) enum PlanSummary {
     Stage(&'static str),
@@ -52,11 +52,11 @@ pub(crate) enum PlanSummary {
     Several(Arc<[Self]>),
 }
 
-/// The stage of a read that needs no plan.
+/// The stage of a read by the express path.
 const EXPRESS: &str = "EXPRESS_IXSCAN";
 
 impl PlanSummary {
-    /// Records that are read by their keys.
+    /// Records are read by their `_id`.
     pub(crate) const LOOKUP: Self = Self::Stage("EXPRESS_IXSCAN { _id: 1 }");
 }
 
@@ -81,13 +81,13 @@ impl fmt::Debug for PlanSummary {
 }
 
 impl Activity {
-    /// Returns an activity that also records the [`plan`](Self::plan), which copies what each plan was made of.
+    /// Returns an activity that also records the [`plan`](Self::plan). This costs a copy of each plan.
     pub fn with_plan() -> Self {
         Self(Arc::new(Mutex::new(Current { plans: Plans::Recorded(None), ..Current::default() })))
     }
 
-    /// Returns the stages of the plan of [`plan_summary`](Self::plan_summary), as MongoDB's `explain` shows them. `None` unless the activity
-    /// was made [`with_plan`](Self::with_plan), and for a plan that reads nothing that is stored.
+    /// Returns the stages of the plan of [`plan_summary`](Self::plan_summary), as MongoDB's `explain` shows them. `None` unless the activity was made
+    /// [`with_plan`](Self::with_plan), and for a plan that reads no stored data.
     pub fn plan(&self) -> Option<Document> {
         let (plan, summary) = {
             let current = self.lock();
@@ -96,7 +96,7 @@ impl Activity {
         };
         match plan {
             Some(plan) => Some((plan.0)().shape.plan).filter(|stages| !stages.is_empty()),
-            // A lookup has no plan. That of a cursor which was opened by an activity without plans is not known.
+            // A lookup has no plan. The plan of a cursor is not known if the activity that opened it records none.
             None => {
                 let summary = summary?.to_string();
                 let keys = summary.strip_prefix(EXPRESS)?.trim_start();
@@ -105,8 +105,8 @@ impl Activity {
         }
     }
 
-    /// Returns how the plan reads its records, as MongoDB's `planSummary`: `COLLSCAN`, `IXSCAN { age: 1 }`. It is that of the last
-    /// statement that has begun; `None` before the first one is planned, and for a command without a plan.
+    /// Returns how the plan reads its records, as MongoDB's `planSummary`: `COLLSCAN`, `IXSCAN { age: 1 }`. The summary is about the last statement
+    /// that began; `None` before the first one is planned, and for a command without a plan.
     pub fn plan_summary(&self) -> Option<String> {
         self.lock().summary.as_ref().map(ToString::to_string)
     }
@@ -121,7 +121,7 @@ impl Activity {
         self.lock().all_examined().documents
     }
 
-    /// Shows a plan in place of the one before.
+    /// Shows a plan instead of the previous one.
     pub(crate) fn executes(&self, tally: &Arc<Tally>) {
         let mut current = self.lock();
         if current.plan.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, tally)) {
@@ -133,7 +133,7 @@ impl Activity {
         current.plans.forget();
     }
 
-    /// Shows how the plan reads its records. The first of several plans that are counted together stays: that of a bulk write, or of a join.
+    /// Shows how the plan reads its records. Of several plans with one tally, those of a bulk write or a join, the first is shown.
     pub(crate) fn summarize(&self, summary: PlanSummary, plan: impl FnOnce() -> Option<ReportedPlan>) {
         let mut current = self.lock();
         if current.summary.is_some() {
@@ -153,7 +153,7 @@ impl Activity {
         current.plans.forget();
     }
 
-    /// Shows the plan of a cursor, which began with an earlier command.
+    /// Shows the plan of a cursor that an earlier command opened.
     pub(crate) fn continues(&self, opened: &Self) {
         let (summary, plan, plans) = {
             let opened = opened.lock();

@@ -14,7 +14,7 @@ impl Counter {
         self.0.store(self.get().wrapping_add(number), Ordering::Relaxed);
     }
 
-    /// Takes back what the thread has added.
+    /// Subtracts from the number. Only the thread that owns the counter may call this.
     pub(crate) fn subtract(&self, number: u64) {
         self.0.store(self.get().wrapping_sub(number), Ordering::Relaxed);
     }

@@ -8,12 +8,12 @@ pub(crate) struct Examined {
 }
 
 impl Examined {
-    /// Returns what the lookup of one key examines: `documents` is 1 if there is a record with the key.
+    /// Returns the counts of the lookup of one key: `documents` is 1 if there is a record with the key, else 0.
     pub(crate) fn lookup(documents: u64) -> Self {
         Self { keys: 1, documents }
     }
 
-    /// Returns what was examined after `before`.
+    /// Returns the difference to an earlier count.
     pub(crate) fn since(self, before: Self) -> Self {
         let keys = self.keys.saturating_sub(before.keys);
         Self { keys, documents: self.documents.saturating_sub(before.documents) }

@@ -39,9 +39,9 @@ impl Histogram {
         self.counts.iter().enumerate().map(|(bucket, count)| (end(bucket), *count))
     }
 
-    /// Returns the end of the bucket that contains the given quantile of the times: 0.5 for the median, 0.99 for the time that
-    /// one call in a hundred exceeds. The time itself is between half of the result and the result. Returns `None` if nothing was
-    /// measured, and the start of the last bucket for a quantile in it.
+    /// Returns the end of the bucket that contains the given quantile of the times: 0.5 for the median, 0.99 for the
+    /// time that one call in a hundred exceeds. The quantile is between half of the result and the result. Returns
+    /// `None` without measured calls, and the start of the last bucket for a quantile in it.
     pub fn quantile(&self, quantile: f64) -> Option<Duration> {
         let count = self.count();
         if count == 0 {
@@ -62,7 +62,7 @@ impl Histogram {
         found.and_then(|bucket| end(bucket).or_else(|| end(bucket.saturating_sub(1))))
     }
 
-    /// Adds the times of another histogram.
+    /// Adds the times of a thread.
     pub(super) fn add(&mut self, other: &Timer) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count.get());
         self.sum = self.sum.saturating_add(Duration::from_nanos(other.nanos.get()));

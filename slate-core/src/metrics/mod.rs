@@ -1,7 +1,7 @@
-//! Counts the work of a database. [`observer`] holds the counters of one database, [`tally`] collects what the nodes of a plan examine, and [`report`] is what
-//! [`Database::metrics`](crate::Database::metrics) returns. [`prometheus`] writes it as text. [`slow`] reports calls that take too
-//! long. [`uses`] counts the uses of each index. [`activity`] shows what a command that runs
-//! is doing. [`trace`] has the spans and events. `call::measured` counts one call and its rows.
+//! Counts the work of a database. [`observer`] holds the counters of one database, [`tally`] counts the keys and documents that the nodes of a plan
+//! examine, and [`report`] is the result of [`Database::metrics`](crate::Database::metrics). [`prometheus`] writes it as text. [`slow`] reports slow
+//! calls. [`uses`] counts the uses of each index. [`activity`] shows the work of a running command. [`trace`] has the spans and events.
+//! `call::measured` counts one call and its rows.
 
 mod activity;
 mod counters;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// One of this many point reads of a thread is timed. Reading the clock twice would take a tenth of the time of a point
+/// One of this many point reads of a thread is timed, because reading the clock twice is a noticeable part of a point
 /// read.
 const POINT_READS_PER_TIMING: u64 = 32;
 
@@ -18,7 +18,7 @@ pub(crate) enum PointRead {
     /// A document of this length.
     Found(usize),
     Missing,
-    /// Only a query can tell: the name is a view's, which has no records of its own, or a collation compares strings.
+    /// Only a query can find it: the name is a view's, which has no records of its own, or strings are compared by a collation.
     NeedsQuery,
     /// The read would have had to wait, and is repeated on a thread that may wait.
     Postponed,
@@ -50,7 +50,7 @@ impl Observer {
         &self.slow_queries
     }
 
-    /// Returns whether calls that take long are reported.
+    /// Returns whether slow calls are reported.
     #[inline]
     pub(crate) fn reports_slow_queries(&self) -> bool {
         self.slow_queries.are_reported()

@@ -25,8 +25,8 @@ impl Metrics {
     /// Returns the metrics in Prometheus' text format: `db.metrics().prometheus().to_string()` is the body of an HTTP response
     /// of the type [`Prometheus::CONTENT_TYPE`].
     ///
-    /// Every kind of operation has its number of calls and of failures. A kind has a histogram of times once it was called:
-    /// the 36 lines of each of the other kinds would be most of the text.
+    /// Every kind of operation has its number of calls and of failures. Only kinds that were called have a histogram of
+    /// times, which takes 36 lines.
     ///
     /// ```
     /// # use slate_core::{Database, bson::doc};
@@ -114,7 +114,7 @@ fn header(f: &mut Formatter<'_>, name: &str, kind: &str, help: &str) -> fmt::Res
     writeln!(f, "# HELP {name} {help}\n# TYPE {name} {kind}")
 }
 
-/// Prometheus' buckets are cumulative. Empty ones are written, too: a sum over several processes needs the same buckets of each.
+/// Prometheus' buckets are cumulative. Empty ones are written, too: a sum over several processes needs the same buckets in each.
 fn histogram(f: &mut Formatter<'_>, labels: Labels<'_>, times: &Histogram) -> fmt::Result {
     let mut below = 0;
     for (end, count) in times.buckets() {
@@ -187,12 +187,12 @@ impl Display for Escaped<'_> {
 
 /// A metric with one number for each database.
 struct Number {
-    /// The name without what all names, and all counters, have in common.
+    /// The name without the prefix `slate_` and without `ending`.
     name: &'static str,
     kind: &'static str,
     ending: &'static str,
     help: &'static str,
-    /// Returns `None` if the store does not know the number, or the size was not added.
+    /// Reads the number; `None` if the store does not know it, or the size was not added.
     read: Read,
 }
 

@@ -4,9 +4,9 @@ use slate_store::OldestSnapshot;
 
 use super::{Histogram, OperationKind, counters::Counters};
 
-/// What a database has done since it was opened; see [`Database::metrics`](crate::Database::metrics).
+/// Counts of a database's work since it was opened; see [`Database::metrics`](crate::Database::metrics).
 ///
-/// The numbers only grow, except for the oldest snapshot. They are read while other threads work, so they need not belong to one instant.
+/// The numbers only grow, except for the oldest snapshot. They are read while other threads work, so they are not one consistent state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -28,16 +28,16 @@ pub struct Metrics {
     pub retries: u64,
     /// Documents and index entries that were read by key from the cache in front of a store on disk. Always 0 in memory.
     pub cache_hits: u64,
-    /// Documents and index entries that were read by key from the store because the cache did not have them. Readers of
+    /// Documents and index entries that were read by key from the store because the cache did not have them. Reads of
     /// many keys bypass the cache and do not count.
     pub cache_misses: u64,
     /// The bytes that the store read from its files, because its cache did not have them. `None` in memory and on RocksDB, which
     /// counts them for one query only
     /// ([`ExecutionStats::storage_bytes`](crate::ExecutionStats::storage_bytes)).
     pub storage_bytes: Option<u64>,
-    /// Round trips to the machines of a store on a network; those that go on side by side count as one. `None` for other stores.
+    /// Round trips to the machines of a store on a network; simultaneous ones count as one. `None` for other stores.
     pub round_trips: Option<u64>,
-    /// The estimated number of requests in these round trips, of which several can travel side by side. `None` for stores that do not count them.
+    /// The estimated number of requests in these round trips; one round trip can contain several. `None` for stores that do not count them.
     pub requests: Option<u64>,
     /// How often the list of collections and indexes was read from the store again. This happens after a change of the
     /// list, not with each call.
@@ -58,13 +58,12 @@ pub struct OperationMetrics {
     /// Finished operations, also those that failed. The statements of a transaction count one by one; a write that is
     /// retried counts with each attempt.
     pub calls: u64,
-    /// Operations that failed, and writes that refused some of their documents.
+    /// Operations that failed, and writes that rejected some of their documents.
     pub failures: u64,
-    /// How long operations took. A read ends with its last row, or when its cursor is dropped. For a blocking cursor this includes the time
-    /// that the caller spends between the rows, because two readings of the clock for each row would take nearly as long as the row; a
-    /// caller that waits there calls [`Cursor::pause`](crate::Cursor::pause). Async cursors pause between batches. A write ends before
-    /// its commit, which is an operation of its own. Only one of 32 calls of [`FindById`](OperationKind::FindById) per thread is
-    /// measured, because reading the clock would add a tenth to its time.
+    /// How long operations took. A read ends with its last row, or when its cursor is dropped. For a blocking cursor this includes the time that the
+    /// caller spends between rows, because reading the clock for each row would cost too much; a caller that waits there can call
+    /// [`Cursor::pause`](crate::Cursor::pause). Async cursors pause between batches. A write ends before its commit, which is an operation of its
+    /// own. Only one of 32 calls of [`FindById`](OperationKind::FindById) per thread is measured, because reading the clock would slow it down.
     pub latency: Histogram,
 }
 

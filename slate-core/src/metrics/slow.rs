@@ -12,7 +12,7 @@ use slate_query::filter::Filter;
 use super::{Examined, OperationKind, trace};
 use crate::Explain;
 
-/// The threshold if only a closure is set: MongoDB's.
+/// The threshold if only a closure is set, as in MongoDB.
 const DEFAULT_THRESHOLD: Duration = Duration::from_millis(100);
 
 /// A call that took longer than the threshold; see
@@ -68,7 +68,7 @@ impl SlowQuery {
         self.examined.documents
     }
 
-    /// Returns whether the call failed, or refused some of its documents.
+    /// Returns whether the call failed, or rejected some of its documents.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
@@ -99,7 +99,7 @@ impl fmt::Display for SlowQuery {
     }
 }
 
-/// Draws a plan that was executed. Metrics know no plans.
+/// Draws a plan that was executed. A closure, because this module does not depend on plans.
 #[derive(Clone)]
 pub(crate) struct ReportedPlan(pub(crate) Arc<dyn Fn() -> Explain + Send + Sync>);
 
@@ -111,7 +111,7 @@ impl fmt::Debug for ReportedPlan {
 
 type Report = dyn Fn(&SlowQuery) + Send + Sync;
 
-/// Which calls are reported as slow, and to whom.
+/// The threshold of slow calls, and the caller's closure that receives them.
 #[derive(Clone, Default)]
 pub(crate) struct SlowQueries {
     threshold: Option<Duration>,
@@ -143,7 +143,7 @@ impl SlowQueries {
         self.threshold.is_some_and(|threshold| time >= threshold)
     }
 
-    /// Reports a call, unless the thread unwinds or reports another one. A panic of the closure ends here.
+    /// Reports a call, unless the thread unwinds or is reporting another one. Catches a panic of the closure.
     pub(crate) fn add(&self, slow: &SlowQuery) {
         if thread::panicking() || IS_REPORTING.replace(true) {
             return;

@@ -30,10 +30,10 @@ impl Tally {
         self.documents.fetch_add(examined.documents, Ordering::Relaxed);
     }
 
-    /// Remembers the plan for a report, if slow queries are reported.
+    /// Stores the plan for a report, if slow queries are reported.
     pub(crate) fn executes(&self, executed: impl FnOnce() -> ReportedPlan) {
         if self.observer.reports_slow_queries() && self.executed.get().is_none() {
-            // The first of several plans of a bulk write stays.
+            // Of several plans of a bulk write, the first is reported.
             let _ = self.executed.set(executed());
         }
     }
@@ -42,7 +42,7 @@ impl Tally {
         self.executed.get().cloned()
     }
 
-    /// Returns what was examined so far.
+    /// Returns the counts so far.
     pub(crate) fn examined(&self) -> Examined {
         Examined { keys: self.keys.load(Ordering::Relaxed), documents: self.documents.load(Ordering::Relaxed) }
     }

@@ -29,8 +29,7 @@ mod target {
 /// A span, which may be disabled.
 #[derive(Clone)]
 pub(crate) struct Span {
-    /// `None` if no subscriber wants spans of the level, because moving and checking `None` costs less than a disabled
-    /// span.
+    /// `None` if no subscriber wants spans of this level: moving and checking `None` costs less than a disabled span.
     #[cfg(feature = "tracing")]
     span: Option<Box<tracing::Span>>,
 }
@@ -42,7 +41,7 @@ pub(crate) struct Entered<'s> {
     span: PhantomData<&'s Span>,
 }
 
-/// What a call has done, for its span.
+/// The counts of a call, for its span.
 pub(crate) struct CallResult {
     pub(crate) rows: u64,
     pub(crate) examined: Examined,
@@ -59,7 +58,7 @@ impl Span {
         }
     }
 
-    /// Returns the caller's current span, under which another thread continues.
+    /// Returns the caller's current span, for the thread that executes the call.
     #[cfg(feature = "async")]
     #[inline]
     pub(crate) fn current() -> Self {
@@ -87,7 +86,7 @@ impl Span {
         }
     }
 
-    /// Adds what the call has done.
+    /// Records the counts of the call.
     pub(crate) fn ended(&self, result: &CallResult) {
         let CallResult { rows, examined: Examined { keys, documents } } = result;
         #[cfg(feature = "tracing")]
@@ -108,8 +107,8 @@ impl Span {
     }
 }
 
-/// Returns whether a subscriber of `tracing` may want the spans of calls. Cheap: asked before anything is computed for
-/// them.
+/// Returns whether a subscriber of `tracing` may want the spans of calls. Cheap; callers compute nothing for a span if
+/// it is false.
 #[inline]
 pub(crate) fn wants_calls() -> bool {
     #[cfg(feature = "tracing")]
@@ -185,7 +184,7 @@ pub(crate) fn planned(operation: OperationKind, collection: &str, draw: impl FnO
     }
 }
 
-/// Reports a call or a commit that met a conflict.
+/// Reports a call or a commit that failed with a conflict.
 #[cold]
 pub(crate) fn conflict(error: &Error) {
     #[cfg(feature = "tracing")]

@@ -31,7 +31,7 @@ impl Uses {
         self.counters.get_or_default().add(1);
     }
 
-    /// Takes back the last addition of this thread.
+    /// Subtracts the last addition of this thread.
     #[cold]
     pub(crate) fn take_back(&self) {
         self.counters.get_or_default().subtract(1);
@@ -46,7 +46,7 @@ impl Uses {
     }
 }
 
-/// How often operations found records of a collection by `_id` and by a scan, which belong to no declared index.
+/// How often operations found records of a collection by `_id` and by a scan: uses without a declared index.
 #[derive(Debug, Default)]
 pub(crate) struct CollectionUses {
     /// Operations that found records by their `_id`.
@@ -55,7 +55,7 @@ pub(crate) struct CollectionUses {
     pub(crate) scans: Uses,
 }
 
-/// The counts of uses of all collections and indexes, by keyspace. They stay when the catalog is read again.
+/// The counts of uses of all collections and indexes, by keyspace. A new reading of the catalog does not reset them.
 #[derive(Debug, Default)]
 pub(crate) struct UseTable(Mutex<UseMaps>);
 
@@ -64,7 +64,7 @@ struct UseMaps {
     collections: HashMap<Keyspace, Weak<CollectionUses>>,
     /// Keyed by the keyspace of the index and by whether the index is hidden.
     indexes: HashMap<(Keyspace, bool), Weak<Uses>>,
-    /// How many uses were left when unused ones were last forgotten.
+    /// The number of entries after the last removal of unused ones.
     kept: usize,
 }
 
@@ -78,8 +78,8 @@ impl UseTable {
         shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).indexes, (entries, is_hidden))
     }
 
-    /// Removes the uses that no catalog refers to, once they may be as many as the others. A removal then costs about as much as adding
-    /// what was added since the last one.
+    /// Removes the entries that no catalog refers to, if the number of entries has more than doubled since the last removal. So removals take
+    /// amortized constant time per added entry.
     pub(crate) fn forget_unused(&self) {
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if maps.count() > 2 * maps.kept {

@@ -40,7 +40,7 @@ pub struct DatabaseStats {
     pub collections: BTreeMap<String, CollectionStats>,
     /// Number of views.
     pub views: usize,
-    /// The space that the store takes.
+    /// The space that the store uses.
     pub storage: StorageSize,
     /// The oldest commit that an open snapshot, cursor or transaction of this process reads. `None` if all read the last commit.
     pub oldest_snapshot: Option<OldestSnapshot>,
@@ -90,9 +90,9 @@ impl DatabaseStats {
         sum(self.collections.values().flat_map(|collection| &collection.indexes).map(|index| index.bytes))
     }
 
-    /// Returns the bytes of the files that are neither data nor free: unused parts of pages, and the store's own structures.
-    /// `None` if the store does not know how many bytes are free. 0 if the files are smaller than the data
-    /// because the store compresses it.
+    /// Returns the bytes of the files that are neither data nor free: unused parts of pages, and the store's own
+    /// structures. `None` if the store does not know how many bytes are free. 0 if the files are smaller than the data,
+    /// because the store compresses.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
         let log = self.changes.map_or(0, |log| log.bytes);
         let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes(), log]);

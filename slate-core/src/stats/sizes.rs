@@ -8,8 +8,8 @@ use crate::{
     document::{long, number},
 };
 
-/// Returns the sizes of a collection, in units of `scale` bytes. The index on `_id` is the collection itself and takes
-/// no space of its own.
+/// Returns the sizes of a collection, in units of `scale` bytes. The index on `_id` is the collection itself and has no
+/// size of its own.
 pub(crate) fn of_collection(stats: &CollectionStats, collection: &CollectionInfo, scale: u64) -> Document {
     let scaled = |bytes: u64| number(bytes / scale.max(1));
     let index_bytes = sum(&stats.indexes);

@@ -1,4 +1,5 @@
-//! What a call may use and how it writes: made where a call enters, borrowed downwards to the nodes of its plan.
+//! The context of a call: its limits, and how it stores documents. Created where a call enters the library, and passed by reference down to the nodes
+//! of its plan.
 
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use crate::{
     spill::{Budget, DiskUse, Memory},
 };
 
-/// The time and the memory that a call may use, and how it treats the documents that it stores.
+/// The limits of time and memory of a call, and how it stores documents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallContext {
     /// The deadline and the cancel tokens that can end the call.
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Budget,
-    /// Where the call shows what it does.
+    /// Shows the work of the call to other threads.
     pub(crate) activity: Option<Activity>,
     pub(crate) document_validation: DocumentValidation,
     pub(crate) empty_timestamps: EmptyTimestamps,
@@ -31,7 +32,7 @@ pub(crate) enum DocumentValidation {
     Bypassed,
 }
 
-/// The setters of builders; each has the documentation of the builder's method with its name.
+/// The setters of builders. The documentation is at the builder's methods of the same names.
 impl CallContext {
     pub(crate) fn deadline(&mut self, within: Duration) {
         self.interrupt.deadline(within);
@@ -76,7 +77,7 @@ impl CallContext {
         Self::within(limits.begin())
     }
 
-    /// Returns the same context with this budget.
+    /// Returns this context with the budget.
     #[cfg(feature = "async")]
     pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Self {
         let mut call = self.clone();
@@ -84,23 +85,23 @@ impl CallContext {
         call
     }
 
-    /// Returns the memory limit of the call, or else that of the database, if one of them was set.
+    /// Returns the memory limit of the call in bytes, or else that of the database; `None` if neither was set.
     pub(crate) fn limit_in(&self, database: &Memory) -> Option<usize> {
         self.memory.limit.or(database.given_limit())
     }
 
-    /// Returns the same context with the database's memory limit, unless the call has its own.
+    /// Returns this context with the database's memory limit, unless the call has its own.
     pub(crate) fn of(mut self, database: &Memory) -> Self {
         self.memory.limit = self.limit_in(database);
         self
     }
 
-    /// Calls `work` on this thread within the time of the call, with its memory for the values of expressions.
+    /// Calls `work` on this thread; the call's limits of time and memory apply to the evaluation of expressions.
     pub(crate) fn during<R>(&self, work: impl FnOnce() -> crate::Result<R>) -> crate::Result<R> {
         held::within(self.memory.limit, || self.interrupt.during(work))
     }
 
-    /// Returns the same context with another interrupt.
+    /// Returns this context with another interrupt.
     pub(crate) fn with_interrupt(&self, interrupt: Interrupt) -> Self {
         Self { interrupt, activity: self.activity.clone(), ..*self }
     }

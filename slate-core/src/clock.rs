@@ -11,21 +11,21 @@ pub(crate) fn now_millis() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The last timestamp of this process.
+/// The greatest timestamp that this process generated or received.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Makes later timestamps greater than this one.
+/// Receives a timestamp: timestamps generated later are greater.
 pub(crate) fn hear(timestamp: u64) {
     LAST.fetch_max(timestamp, Ordering::Relaxed);
 }
 
-/// Returns the last timestamp that this process generated or heard of.
+/// Returns the greatest timestamp this process generated or received.
 pub(crate) fn last() -> u64 {
     LAST.load(Ordering::Relaxed)
 }
 
-/// Returns a BSON timestamp that is unique and increasing in this process: the seconds in the high half, a counter in the
-/// low half. If the clock goes back, continues from the last timestamp.
+/// Returns a BSON timestamp that is unique and increasing in this process: the seconds in the high half, a counter in
+/// the low half. If the clock goes back, continues from the greatest timestamp.
 pub(crate) fn timestamp(now_millis: i64) -> u64 {
     let seconds = u64::try_from(now_millis / 1_000).unwrap_or_default();
     let least = (seconds << 32) | 1;

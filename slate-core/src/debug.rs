@@ -10,7 +10,7 @@ macro_rules! shown {
 }
 pub(crate) use shown;
 
-/// Implements `Clone` for a type whose documents need not be `Clone`, by its fields.
+/// Implements `Clone` for a generic type by cloning these fields, without requiring `T: Clone`.
 macro_rules! cloned {
     ($name:ident { $($field:ident),* }) => {
         impl<T> Clone for $name<T> {

@@ -11,11 +11,11 @@ use crate::{Error, Result};
 
 /// An argument that is a document: `doc! {…}`, a [`RawDocumentBuf`], or a borrowed [`RawDocument`].
 pub trait IntoDocument {
-    /// Converts it to a raw document.
+    /// Converts the argument to a raw document.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte; code 15 if it nests more than
-    /// 180 deep.
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte; code 15 if it is nested more than 180 levels
+    /// deep.
     fn into_document(self) -> Result<RawDocumentBuf>;
 }
 
@@ -58,13 +58,13 @@ pub(crate) fn number(number: impl TryInto<i64>) -> Bson {
     i32::try_from(number).map_or(Bson::Int64(number), Bson::Int32)
 }
 
-/// Returns a number as int64; the greatest one if it exceeds that.
+/// Returns a number as int64; `i64::MAX` if it is greater.
 pub(crate) fn long(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// Returns whether a document or an array of these values nests more than `levels` deep. The conversion to bytes takes a part of
-/// the stack for each level, so the depth comes first.
+/// Returns whether a document or an array of these values is nested more than `levels` deep. Checked before the
+/// conversion to bytes, which recurses for each level.
 fn nests_deeper<'v>(mut values: impl Iterator<Item = &'v Bson>, levels: usize) -> bool {
     levels == 0
         || values.any(|value| match value {
@@ -75,7 +75,7 @@ fn nests_deeper<'v>(mut values: impl Iterator<Item = &'v Bson>, levels: usize) -
         })
 }
 
-/// A document that may not have been convertible; a builder returns the error when it is run.
+/// The result of a conversion to a document; a builder returns its error when it is run.
 pub(crate) struct Converted(pub(crate) Result<RawDocumentBuf>);
 
 impl IntoDocument for Converted {
@@ -130,7 +130,7 @@ pub(crate) fn borrowed(documents: &[impl AsRef<RawDocument>]) -> Vec<&RawDocumen
     documents.iter().map(AsRef::as_ref).collect()
 }
 
-/// Deserializes a document of the collection. Raw documents and maps are made without serde.
+/// Deserializes a document of the collection; without serde if `T` is a raw document or `Document`.
 pub(crate) fn from_raw<T: DeserializeOwned + Any>(collection: &str, document: Doc<'_>) -> Result<T> {
     let failed = |error| Error::not_convertible(collection, document, error);
     let mut same = None::<T>;
@@ -150,5 +150,5 @@ pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
     RawDocument::from_bytes(bytes).map_err(|error| Error::corrupt(format!("a record is not a document: {error}")))
 }
 
-/// Marks the type that documents are read as, without owning one.
+/// Marks the type as which documents are read, without owning a value of it.
 pub(crate) type As<T> = PhantomData<fn() -> T>;

@@ -28,7 +28,7 @@ pub(crate) const MAX_UNIQUE_PREFIX: usize = MAX_VALUES - 32;
 /// Longest record key in bytes.
 pub(crate) const MAX_RECORD_KEY: usize = 2_000;
 
-/// No entry has a longer key: values, record key and trailer.
+/// Maximum length of an entry's key in bytes: values, record key and trailer.
 pub(crate) const MAX_ENTRY_KEY: usize = MAX_VALUES + MAX_RECORD_KEY + 8;
 
 /// Initial capacity for a record key, which is enough for most and avoids reallocations.
@@ -44,14 +44,13 @@ pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     Ok(key)
 }
 
-/// Returns the `_id` of the only document that a filter can match, if the filter is one plain value of `_id` and nothing else.
+/// Returns the `_id` in a filter that consists of a plain `_id` alone, and so matches at most one document.
 pub(crate) fn only_id(filter: Doc<'_>) -> Option<Value<'_>> {
     let id = filter.first("_id").filter(|id| has_plain_equality(id.kind()))?;
     filter.elements().nth(1).is_none().then_some(id)
 }
 
-/// Whether `{_id: value}` finds at most the document with that key, for values of this type: others contain operators or match several
-/// values.
+/// Whether `{_id: value}` matches only the document with that key, for values of this type. Others can be operators or match several values.
 fn has_plain_equality(kind: Kind) -> bool {
     matches!(
         kind,
@@ -74,7 +73,7 @@ pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> 
         let message = format!("The '_id' value cannot be of type {}", id.kind().alias());
         return Err(Error::invalid(Code(53), message).at("_id"));
     }
-    // The document of a new `_id` is validated only while it is stored, behind its key.
+    // The depth must be checked here: the document is validated later, while it is stored after its key.
     validate_depth(id).map_err(|error| error.at("_id"))?;
     key::encode(id, out);
     let length = out.len() - start;
@@ -115,8 +114,8 @@ pub(crate) fn write_entry(
     (key, held)
 }
 
-/// The order in which a document has the fields of an index, because a covered projection returns them in that order.
-/// Stored only if it differs from the order of the index.
+/// The order of an index's fields in the document, in which a covered projection must return them. Stored only if it
+/// differs from the order in the index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldOrder(Vec<u8>);
 
@@ -124,7 +123,7 @@ pub(crate) struct FieldOrder(Vec<u8>);
 const ORDERED: u8 = 0x09;
 
 impl FieldOrder {
-    /// Records the order in which `document` has the index's fields, without missing ones.
+    /// Stores the order in which `document` has the index's fields, without missing ones.
     pub(crate) fn note(&mut self, index: &IndexInfo, document: Doc<'_>) {
         self.0.clear();
         let fields = index.pattern.fields();
@@ -194,7 +193,7 @@ pub(crate) fn unique_key(values: &[u8]) -> Vec<u8> {
 pub(crate) struct Entry<'a> {
     /// The encoded values, possibly truncated.
     pub(crate) values: &'a [u8],
-    /// Information that the key does not contain: the order of the fields, and type bits.
+    /// The order of the fields, and type bits, which the values do not contain.
     pub(crate) extras: &'a [u8],
     pub(crate) record_key: &'a [u8],
 }

@@ -10,8 +10,7 @@ use slate_store::Keyspace;
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error: its kind, a message, MongoDB's code, what it is about (collection, index, key, path of the field), and the
-/// cause.
+/// An error: its kind, a message, MongoDB's code, its place (collection, index, key, path of the field), and the cause.
 ///
 /// `Display` prints the message and the path. `Debug` adds the causes that the message does not contain, so that a program whose
 /// `main` returns a [`Result`] prints a text for people.
@@ -32,7 +31,7 @@ struct ErrorInner {
     is_unwritten: bool,
 }
 
-/// What an error is about: a collection, a key of one of its indexes, or a document.
+/// The place of an error: a collection, a key of one of its indexes, or a document.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ErrorPlace {
     /// `None` for the list of collections.
@@ -69,24 +68,24 @@ impl fmt::Display for ErrorPlace {
 pub enum ErrorKind {
     /// The query or document is invalid, in MongoDB as well.
     Invalid,
-    /// MongoDB supports it and Slate does not; [`Error::unsupported`] returns its name.
+    /// MongoDB has this operator, option or command and Slate does not; [`Error::unsupported`] returns its name.
     Unsupported,
     /// A unique value exists already.
     DuplicateKey,
     /// The named collection, index or file does not exist.
     NotFound,
-    /// Something different with this name exists already.
+    /// Another collection, view, index or file has this name already.
     Exists,
     /// Another writer committed first. Nothing was applied; the call can be retried.
     Conflict,
-    /// A commit was started and its outcome is not known. Read to find out; never retry blindly.
+    /// A commit was started and its outcome is not known. Read to find out; do not retry before.
     OutcomeUnknown,
     /// The deadline passed, the operation was cancelled, or its snapshot became older than the store retains. Nothing was applied.
     Interrupted,
     /// The transaction was committed, rolled back, or ended by an earlier error.
     TransactionOver,
-    /// A write outside the open transaction, by the thread or task that has begun it. Nothing was applied; use the transaction's
-    /// collections, or end it first. A nested call on the same transaction also fails with it.
+    /// A write outside of an open transaction by the thread or task that began it, or a nested call on the same
+    /// transaction. Nothing was applied; use the transaction's collections, or end it first.
     Reentrant,
     /// Another handle, in this process or another, has the database open.
     Locked,
@@ -173,12 +172,12 @@ impl Error {
         self
     }
 
-    /// Shortens the error of a document or statement that a call refuses after others. A call has an error for each of up to 100,000, and
-    /// each could show values of 16 MiB.
+    /// Shortens the error of a document or statement after `others` rejected ones of the same call. A call can have 100,000 such errors, and each
+    /// could show values of 16 MiB.
     pub(crate) fn refused_after(mut self, others: usize) -> Self {
-        /// The refused documents of a call whose errors have details.
+        /// The number of errors of a call that have details.
         const DETAILED: usize = 256;
-        /// The bytes of the message, of the path, and of the key that the message shows: of an error that has details, and of a later one.
+        /// Maximum bytes of the message and of the path: of an error with details, and of a later one. With a longer message the key is dropped, too.
         const LONG: usize = 16 << 10;
         const SHORT: usize = 512;
         let is_detailed = others < DETAILED;
@@ -218,7 +217,7 @@ impl Error {
         let what = format!("the document {shown} of collection {collection}");
         let mut error = match validate(document.bytes()) {
             Ok(_) => Self::of_serde(collection, &what, source),
-            // The stored bytes are at fault, and not the caller's type.
+            // The stored bytes are damaged; the type is not at fault.
             Err(fault) => Self::damaged_document(collection, &what, &fault),
         };
         if let Some(place) = &mut error.0.place {
@@ -289,7 +288,7 @@ impl Error {
         Self::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message).about(collection)
     }
 
-    /// Adds the collection, index and key to a store's conflict, or to damage that it has found. `locate` maps a key of the store to them.
+    /// Adds the collection, index and key to a conflict or damage reported by the store. `locate` finds them by the key in the store.
     #[must_use]
     pub(crate) fn located(mut self, locate: impl FnOnce(Keyspace, &[u8]) -> Option<ErrorPlace>) -> Self {
         if !matches!(self.0.kind, ErrorKind::Conflict | ErrorKind::Corrupt) || self.0.place.is_some() {
@@ -304,7 +303,7 @@ impl Error {
         self
     }
 
-    /// Names the migration step that failed.
+    /// Adds the migration step that failed to the message.
     #[must_use]
     pub(crate) fn of_step(mut self, number: usize, name: &str) -> Self {
         self.0.message = format!("migration step {number} {name:?} failed: {}", self.0.message);
@@ -321,7 +320,7 @@ impl Error {
         Self::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message)
     }
 
-    /// Returns whether the request caused the error, and not the storage or a time limit. Nothing of it was applied.
+    /// Returns whether the request itself caused the error, rather than the storage or a time limit. Nothing of the request was applied.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self.0.kind,
@@ -386,10 +385,10 @@ impl Error {
         self.0.place.as_ref()?.index.as_deref()
     }
 
-    /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121),
-    /// it contains `failingDocumentId` and `details`, a tree of the conditions that the document violates. A call that refuses several
-    /// documents explains the first 256. Values are shown as long as the details have less than 256 KiB, and conditions begin as long as they
-    /// have less than 512 KiB; they never have more than 768 KiB.
+    /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121), it contains
+    /// `failingDocumentId` and `details`, a tree of the conditions that the document violates. If a call rejects several documents, only the first
+    /// 256 errors have details. Values are added while the details have less than 256 KiB, conditions while they have less than 512 KiB; the details
+    /// never exceed 768 KiB.
     pub fn details(&self) -> Option<&Document> {
         self.0.details.as_ref()
     }
@@ -425,19 +424,19 @@ impl Error {
         self.0.kind == ErrorKind::Conflict
     }
 
-    /// Returns whether nothing of a commit that fails with this error is visible.
+    /// Returns whether nothing of a commit that failed with this error can be visible.
     pub(crate) fn leaves_nothing(&self) -> bool {
         matches!(self.kind(), ErrorKind::Conflict | ErrorKind::TooLarge | ErrorKind::Full) || self.0.is_unwritten
     }
 
-    /// States that the commit that failed with this error has written nothing.
+    /// Marks the error of a commit that has written nothing.
     pub(crate) fn unwritten(mut self) -> Self {
         self.0.is_unwritten = true;
         self
     }
 }
 
-/// Replaces what is beyond this number of bytes.
+/// Shortens a text to about `most` bytes.
 fn shorten(text: &mut String, most: usize) {
     if text.len() > most {
         let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
@@ -518,7 +517,7 @@ impl From<slate_store::Error> for Error {
     fn from(error: slate_store::Error) -> Self {
         use slate_store::Error as Store;
         let error = match error {
-            // The store returns the error of the call that ended its read.
+            // The source is the error with which the call's interrupt ended the read.
             Store::Interrupted(context) => {
                 let ended = |cause: slate_store::Source| cause.downcast::<Self>().ok();
                 let unknown = || Self::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the read was ended");

@@ -12,9 +12,9 @@ use bson::Document;
 ///          └─ INDEX SCAN age_1 forward: age [21, ∞)
 /// ```
 ///
-/// With [`ExplainVerbosity::ExecutionStats`](crate::ExplainVerbosity::ExecutionStats) it also shows what each node did:
-/// the rows it returned, the keys and documents it read and their bytes, the bytes and runs it wrote to temporary files,
-/// and the time until it was done, including its inputs.
+/// With [`ExplainVerbosity::ExecutionStats`](crate::ExplainVerbosity::ExecutionStats) it also shows for each node the
+/// rows it returned, the keys and documents it read and their bytes, the bytes and runs it wrote to temporary files,
+/// and the time until its end, including its inputs.
 ///
 /// ```text
 ///   rows    keys  documents     read     time
@@ -48,9 +48,9 @@ pub(crate) struct ExecutedPlan {
 pub(crate) struct PlanShape {
     /// The stages below a pipeline, as nested documents: `winningPlan`, or `executionStages` with measures.
     pub(crate) plan: Document,
-    /// The stages of a pipeline that no plan has taken in, in the order of execution.
+    /// The stages of a pipeline after the plan, in the order of execution.
     pub(crate) stages: Vec<Document>,
-    /// The rows that the plan below the pipeline has returned, and what it has read.
+    /// The rows that the plan below the pipeline returned, and the keys and documents that it read.
     pub(crate) rows: u64,
     pub(crate) keys: u64,
     pub(crate) documents: u64,
@@ -70,18 +70,17 @@ pub struct ExecutionStats {
     pub documents_examined: u64,
     /// The bytes of these documents, and of the entries' keys and values.
     pub bytes_read: u64,
-    /// How often memory was full and its rows were written to a temporary file.
+    /// The runs of rows written to temporary files because memory was full.
     pub spills: u64,
     /// Bytes written to temporary files.
     pub spilled_bytes: u64,
-    /// The bytes that the store read from its files because its own cache did not have them; the operating system may
-    /// have had them in memory. The number depends on what was read before. On redb, it includes reads of other threads at
-    /// the same time. Of a store on a network, the bytes of keys and values that it sent. `None`: the store does not know. 0 in memory.
+    /// The bytes that the store read from its files because its own cache did not have them; the operating system may have had them in memory. The
+    /// number depends on earlier reads. On redb, it includes simultaneous reads of other threads. On a store on a network, the bytes of keys and
+    /// values received. `None` if the store does not know. 0 in memory.
     pub storage_bytes: Option<u64>,
-    /// The round trips to the machines of a store on a network; those that go on side by side count as one. `None` on other
-    /// stores.
+    /// The round trips to the machines of a store on a network; simultaneous ones count as one. `None` on other stores.
     pub round_trips: Option<u64>,
-    /// The estimated number of requests in these round trips, of which several can travel side by side. `None` on stores that do not count them.
+    /// The estimated number of requests in these round trips; one round trip can contain several. `None` on stores that do not count them.
     pub requests: Option<u64>,
     /// Time from opening the plan to its last row.
     pub time: Duration,
@@ -100,7 +99,7 @@ impl Explain {
         &self.shape
     }
 
-    /// Returns the same with measurements; `None` if the plan was not executed.
+    /// Returns MongoDB's form of the plan with measurements; `None` if the plan was not executed.
     pub(crate) fn executed_shape(&self) -> Option<&PlanShape> {
         self.executed.as_ref().map(|executed| &executed.shape)
     }

@@ -15,7 +15,7 @@ use slate_store::View;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Cancels the operations that hold a clone of it, from any thread.
+/// Cancels operations from any thread: those that hold a clone of the token.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<CancelNode>);
 
@@ -23,7 +23,7 @@ pub struct CancelToken(Arc<CancelNode>);
 struct CancelNode {
     cancelled: AtomicBool,
     parent: Option<CancelToken>,
-    /// What to wake, once something has waited.
+    /// The wakers to call; created by the first one.
     waiting: OnceLock<Mutex<BTreeMap<u64, Waker>>>,
 }
 
@@ -37,7 +37,7 @@ impl CancelToken {
     /// every few hundred rows, and every fraction of a millisecond within a document. Cancelling cannot be undone.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
-        // Either this sees that something waits, or that sees that the token is cancelled.
+        // Either this call sees the waker, or its owner's check after the registration sees the cancellation.
         fence(Ordering::SeqCst);
         if let Some(waiting) = self.0.waiting.get() {
             let woken = mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
@@ -57,11 +57,11 @@ impl CancelToken {
         self.ancestry().any(|token| token.0.cancelled.load(Ordering::Relaxed))
     }
 
-    /// Returns a future that ends when this token or one of its ancestors is cancelled. It needs no runtime.
+    /// Returns a future that completes when this token or one of its ancestors is cancelled. It needs no runtime.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         let (token, mut waiting) = (self.clone(), None);
         poll_fn(move |context| {
-            // Before the look, so that no cancellation falls in between.
+            // Registered before the check, so that no cancellation is missed.
             drop(waiting.replace(token.wake_on_cancel(context.waker())));
             if token.is_cancelled() { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -111,7 +111,7 @@ impl CancelToken {
     }
 }
 
-/// What waits for a token to be cancelled, until this is dropped.
+/// The registration of a waker at a token, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct WakeOnCancel {
     token: CancelToken,
@@ -123,7 +123,7 @@ impl Drop for WakeOnCancel {
         for token in self.token.ancestry() {
             let Some(waiting) = token.0.waiting.get() else { continue };
             let removed = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
-            // Without the lock: dropping a waker may drop its task, and with it others that wait.
+            // Dropped without the lock: a waker may own its task, whose drop removes other registrations.
             drop(removed);
         }
     }
@@ -139,7 +139,7 @@ pub(crate) struct Interrupt {
     ticks: u32,
 }
 
-/// What can end an operation.
+/// The limits that can end an operation.
 #[derive(Clone, Debug, Default)]
 struct InterruptEnds {
     deadline: SharedDeadline,
@@ -149,14 +149,14 @@ struct InterruptEnds {
     budget: Option<WaitBudget>,
 }
 
-/// A time that can be replaced while others read it: nanoseconds since the first use of this type.
+/// A time that can be replaced while other threads read it: nanoseconds since [`DEADLINES_SINCE`].
 #[derive(Debug)]
 struct SharedDeadline(AtomicU64);
 
 /// The value of a [`SharedDeadline`] that never passes.
 const NEVER: u64 = u64::MAX;
 
-/// The time from which a [`SharedDeadline`] counts.
+/// The time from which a [`SharedDeadline`] counts: the first use of one.
 static DEADLINES_SINCE: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl SharedDeadline {
@@ -199,9 +199,9 @@ pub(crate) struct CallLimits {
 
 #[derive(Clone, Copy, Debug)]
 enum CallDeadline {
-    /// The time from the beginning of the call.
+    /// The time from the start of the call.
     Within(Duration),
-    /// The time at which a call that has begun must end.
+    /// The deadline of a call that has begun.
     #[cfg(feature = "async")]
     At(Instant),
 }
@@ -225,13 +225,13 @@ impl CallLimits {
         Interrupt::of(InterruptEnds { deadline, token, transaction_token: None, budget })
     }
 
-    /// Returns the same limits for a call with this budget.
+    /// Returns these limits with the budget.
     #[cfg(feature = "async")]
     pub(crate) fn within(&self, budget: &WaitBudget) -> Self {
         Self { budget: Some(budget.clone()), ..self.clone() }
     }
 
-    /// Returns the budget of a call that must not wait.
+    /// Returns the budget of a call that must not wait; `None` if it may wait.
     pub(crate) fn budget(&self) -> Option<&WaitBudget> {
         self.budget.as_ref().filter(|budget| budget.is_limited())
     }
@@ -248,7 +248,7 @@ impl CallLimits {
         Self { deadline: self.end().map(CallDeadline::At), ..self.clone() }
     }
 
-    /// Returns the time left for a call that begins now.
+    /// Returns the time left for a call that begins now; `None` without a deadline.
     pub(crate) fn left(&self) -> Option<Duration> {
         match self.deadline? {
             CallDeadline::Within(within) => Some(within),
@@ -280,7 +280,7 @@ const ROWS_PER_CHECK: u32 = 128;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitBudget(Arc<AtomicU8>);
 
-/// The states of a [`WaitBudget`] that is no longer limited to short work. It begins with 0.
+/// The states of a [`WaitBudget`] that limits nothing any more. The first state is 0.
 const SPENT: u8 = 1;
 const LIFTED: u8 = 2;
 
@@ -316,7 +316,7 @@ impl Interrupt {
         Self { ends: Some(Arc::new(ends)), ticks: 0 }
     }
 
-    /// Returns what can end the operation, to change it for this value alone.
+    /// Returns the limits for a change; clones do not see the change.
     fn own(&mut self) -> &mut InterruptEnds {
         Arc::make_mut(self.ends.get_or_insert_default())
     }
@@ -326,7 +326,7 @@ impl Interrupt {
         self.end_at(Instant::now().checked_add(within));
     }
 
-    /// Sets the time of the deadline.
+    /// Sets the deadline; `None` removes it.
     pub(crate) fn end_at(&mut self, end: Option<Instant>) {
         self.own().deadline.set(end);
     }
@@ -348,7 +348,7 @@ impl Interrupt {
         }
     }
 
-    /// Combines an operation's interrupt with that of its transaction: the earlier deadline, both tokens.
+    /// Combines an operation's interrupt with that of its transaction, `outer`: the earlier deadline, both tokens.
     pub(crate) fn or(&self, outer: &Self) -> Self {
         let (Some(own), Some(outer)) = (&self.ends, &outer.ends) else {
             return if self.ends.is_some() { self.clone() } else { outer.clone() };
@@ -365,17 +365,17 @@ impl Interrupt {
         })
     }
 
-    /// Gives the call this budget.
+    /// Sets the budget of the call.
     pub(crate) fn limit_to(&mut self, budget: &WaitBudget) {
         self.own().budget = Some(budget.clone());
     }
 
-    /// Returns the budget of a call that must not wait.
+    /// Returns the budget of a call that must not wait; `None` if it may wait.
     pub(crate) fn budget(&self) -> Option<&WaitBudget> {
         self.ends.as_ref()?.budget.as_ref().filter(|budget| budget.is_limited())
     }
 
-    /// Returns an interrupt with the budget alone.
+    /// Returns an interrupt that has only the budget.
     pub(crate) fn only_budget(&self) -> Self {
         let budget = self.ends.as_ref().and_then(|ends| ends.budget.clone());
         budget.map_or_else(Self::default, |budget| {
@@ -392,7 +392,7 @@ impl Interrupt {
         child
     }
 
-    /// Returns the time of the deadline.
+    /// Returns the deadline.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.ends.as_ref()?.deadline.get()
     }
@@ -408,7 +408,7 @@ impl Interrupt {
         self.budget().map_or_else(|| self.check(), |budget| Err(budget.spend()))
     }
 
-    /// Calls `work` on this thread, which counts the steps of evaluations inside a document and ends them early; see
+    /// Calls `work` on this thread; ends evaluations within a document early if a limit is reached; see
     /// [`slate_query::work`].
     pub(crate) fn during<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let Some(ends) = &self.ends else { return work() };
@@ -418,12 +418,12 @@ impl Interrupt {
         let limit: Arc<dyn work::Limit> = Arc::clone(ends) as _;
         match work::during(limit, work) {
             Ok(result) => result,
-            // The error of the transaction, if it is not the call's own.
+            // If this interrupt has not ended, an outer one has, and `error` is its error.
             Err(error) => self.check_rows().and(Err(error.into())),
         }
     }
 
-    /// Wakes `waker` when a token is cancelled; [check](Self::check) once more after this.
+    /// Wakes `waker` when a token is cancelled. The caller must [check](Self::check) once more after this call.
     pub(crate) fn wake_on_cancel(&self, waker: &Waker) -> Vec<WakeOnCancel> {
         let tokens = self.ends.iter().flat_map(|ends| [&ends.token, &ends.transaction_token]).flatten();
         tokens.map(|token| token.wake_on_cancel(waker)).collect()
@@ -434,8 +434,8 @@ impl Interrupt {
         self.ends.as_ref().map_or(Ok(()), |ends| ends.check())
     }
 
-    /// Returns the view with cursors that check while they pass ranges without keys; `None` where nothing can end the operation, and on a
-    /// store on this machine, whose cursors pass none.
+    /// Returns the view with cursors that check the limits while they pass ranges without keys. `None` without limits, and on a store on this
+    /// machine, whose cursors do not pass such ranges.
     pub(crate) fn ending<V: View>(&self, view: &V) -> Option<V> {
         let ends = Arc::clone(self.ends.as_ref().filter(|_| view.round_trips().is_some())?);
         let interrupted =
@@ -455,7 +455,7 @@ impl InterruptEnds {
 }
 
 impl work::Limit for InterruptEnds {
-    /// A call that must not wait is repeated on another thread instead of evaluating a document for long.
+    /// A call with a budget spends it rather than evaluate one document for long.
     fn check(&self) -> slate_query::Result<()> {
         let checked = match self.budget.as_ref().filter(|budget| budget.is_limited()) {
             Some(budget) => Err(budget.spend()),
@@ -469,7 +469,7 @@ impl work::Limit for InterruptEnds {
     }
 }
 
-/// Counts and limits the looks of a call: how often it checks whether it must end.
+/// Counts and limits how often a call checks whether it must end.
 #[cfg(test)]
 pub(crate) mod looks {
     use std::{
@@ -487,7 +487,7 @@ pub(crate) mod looks {
 
     use crate::Result;
 
-    /// Allows a number of looks.
+    /// The number of checks that are left.
     struct Looks(AtomicUsize);
 
     impl Limit for Looks {
@@ -509,7 +509,7 @@ pub(crate) mod looks {
         usize::MAX - looks.0.load(Relaxed)
     }
 
-    /// Calls `work` and ends the call after this number of looks. Panics unless `work` then fails.
+    /// Calls `work` and ends the call after this number of checks. Panics unless `work` then fails.
     pub(crate) fn end_after<R>(looks: usize, work: impl FnOnce() -> Result<R>) {
         let mut is_ended = false;
         let ended = work::during(Arc::new(Looks(AtomicUsize::new(looks))), || is_ended = work().is_err());

@@ -20,8 +20,7 @@ impl KeyRange {
         *self.start <= *key && self.end.as_deref().is_none_or(|end| key < end)
     }
 
-    /// Returns the range as bounds. A range from the least key on has no start, because a store may know the size of a whole
-    /// keyspace.
+    /// Returns the range as bounds. An empty start becomes no start: a store may know the size of a whole keyspace.
     pub(crate) fn bounds(&self) -> Bounds<'_> {
         let start = Some(self.start.as_slice()).filter(|start| !start.is_empty());
         Bounds { start, end: self.end.as_deref() }
@@ -33,8 +32,8 @@ impl KeyRange {
     }
 }
 
-/// The cursors of several ranges, one after the other, each at the first entry of its range in the direction of the walk. A store on a
-/// network opens many of them in one round.
+/// The cursors of several ranges, one after the other, each at the first entry of its range in the direction of the walk. On a store on a network,
+/// many are opened in one round trip.
 pub(crate) struct RangeCursors<V: View> {
     view: V,
     keyspace: Keyspace,
@@ -42,13 +41,13 @@ pub(crate) struct RangeCursors<V: View> {
     ranges: std::vec::IntoIter<KeyRange>,
     /// The cursors that were opened ahead.
     ahead: std::vec::IntoIter<V::Cursor>,
-    /// The most ranges whose cursors are opened at once.
+    /// The most ranges whose cursors are opened in one round trip.
     at_once: usize,
 }
 
 impl<V: View> RangeCursors<V> {
     pub(crate) fn new(view: V, keyspace: Keyspace, ranges: Vec<KeyRange>, direction: Direction) -> Self {
-        /// The most ranges whose cursors are opened in one round.
+        /// The most ranges whose cursors are opened in one round trip.
         const RANGES_AT_ONCE: usize = 64;
         let (ranges, ahead) = (ranges.into_iter(), Vec::new().into_iter());
         Self { view, keyspace, direction, ranges, ahead, at_once: RANGES_AT_ONCE }
@@ -84,9 +83,9 @@ impl<V: View> RangeCursors<V> {
         }
     }
 
-    /// Opens the cursors of the next ranges if none is open, there are several, and the store can do so in one round.
+    /// Opens the cursors of the next ranges if none is open, several ranges are left, and the store can open them in one round trip.
     fn open_ahead(&mut self) -> Result<()> {
-        /// What is read for the cursors of one round.
+        /// The bytes that the store reads for the cursors of one round trip.
         const BYTES_AT_ONCE: usize = 256 * 1024;
         if self.ahead.len() > 0 || self.at_once == 1 || self.ranges.len() < 2 {
             return Ok(());
@@ -120,11 +119,11 @@ pub(crate) struct RangeWalk<V: View> {
 /// seek.
 const MAX_STEPS: usize = 4;
 
-/// After a group with more entries, the walk seeks at once. For every one of this many such groups it steps over one entry
-/// first, to detect when groups have fewer entries.
+/// After a large group, the walk seeks without stepping. For one of this many large groups it steps over one entry
+/// first, to detect when groups become smaller.
 const RETRY_STEPS_EVERY: usize = 8;
 
-/// Returns the number of entries to step over after this many consecutive large groups.
+/// Returns the number of entries to step over before a seek, after this many consecutive large groups.
 fn max_steps(large_groups: usize) -> usize {
     match large_groups {
         0 => MAX_STEPS,
@@ -153,8 +152,8 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
-    /// Moves past the entries that begin with these encoded values. Calls `stepped` with each that it steps over. A descending walk
-    /// must be at the first of them.
+    /// Moves past the entries that begin with these encoded values. Calls `stepped` with each entry that it steps over. A descending walk must be at
+    /// the first entry of the group.
     pub(crate) fn leave(
         &mut self,
         values: &mut Vec<u8>,
@@ -218,8 +217,8 @@ impl<V: View> RangeWalk<V> {
     }
 }
 
-/// Counts the keys within ranges. Calls `should_continue` with the number counted so far, at least once for each key that the store steps
-/// over and for each range, and returns `None` once that returns false.
+/// Counts the keys within ranges. Calls `should_continue` with the number so far, at least once for each key that the store steps over and for each
+/// range. Returns `None` once it returns false.
 pub(crate) fn count_keys<V: View>(
     view: &V,
     keyspace: Keyspace,

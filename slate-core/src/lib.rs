@@ -36,7 +36,7 @@
 //! | `async` | the module `aio`: the same API for async code on tokio |
 //! | `tracing` (default) | spans and events for the crate `tracing`; `docs/observability.md` lists them |
 //! | `chrono`, `time`, `uuid` | conversions of these crates' types in documents and filters: `bson`'s features of the same names |
-//! | `failpoints` | places at which the trials of crashes end the process; only for tests |
+//! | `failpoints` | points at which crash tests end the process; only for tests |
 //! | `unstable-testing` | methods that force a plan, for tests; they may change in any release |
 
 #[cfg(feature = "async")]

@@ -20,7 +20,7 @@ use crate::{Error, Result};
 /// The database whose collections are stored under their own names: MongoDB's default.
 pub(crate) const DEFAULT_DATABASE: &str = "test";
 
-/// The users of a server, where MongoDB has them: the only collection of a name that is reserved.
+/// The users of a server, as in MongoDB: the only collection with a reserved name.
 const USERS: &str = "$admin.system.users";
 
 /// Longest collection name in bytes, with the name of its database. MongoDB limits both together, too.
@@ -84,7 +84,7 @@ pub(crate) fn stored<'n>(database: &str, collection: &'n str) -> Cow<'n, str> {
     if database == DEFAULT_DATABASE { collection.into() } else { ["$", database, ".", collection].concat().into() }
 }
 
-/// Splits the name under which a collection is stored into the names of its database and its own.
+/// Splits a stored name into the names of the database and of the collection.
 pub(crate) fn split(stored: &str) -> (&str, &str) {
     stored.strip_prefix('$').and_then(|full| full.split_once('.')).unwrap_or((DEFAULT_DATABASE, stored))
 }
@@ -97,7 +97,7 @@ pub(crate) fn full(stored: &str) -> Cow<'_, str> {
     }
 }
 
-/// The database of a handle. The handle with which a store was opened has none: to it, a collection's name is the stored one.
+/// The database of a handle. `None` for the handle with which a store was opened: its collection names are stored names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DatabaseName(Option<Arc<str>>);
 

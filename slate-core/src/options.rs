@@ -35,15 +35,15 @@ pub enum ExplainVerbosity {
     ExecutionStats,
 }
 
-/// What concurrent transactions may not do to each other.
+/// The isolation level of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// A transaction reads one commit. If two transactions write the same document, the first to commit succeeds and the
     /// second conflicts.
     #[default]
     Snapshot,
-    /// Like `Snapshot`, but a transaction also conflicts if another one has meanwhile changed what it read: the result is
-    /// as if transactions ran one after the other.
+    /// Like `Snapshot`, but a transaction also conflicts if another one committed a change of what it read: the result
+    /// is as if transactions ran one after the other.
     Serializable,
 }
 
@@ -59,7 +59,7 @@ pub enum ValidationLevel {
     Moderate,
 }
 
-/// What happens to a write that violates the validator of a collection.
+/// Whether a write that violates the validator of a collection fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValidationAction {
     /// The write fails.
@@ -115,8 +115,8 @@ pub enum Hint {
     Keys(RawDocumentBuf),
 }
 
-/// The limits of the log of changes; see [`Database::enable_changes`](crate::Database::enable_changes). Its oldest part is deleted
-/// beyond either of them. The log exceeds them by up to an eighth, so that it is not trimmed with each commit.
+/// The limits of the log of changes; see [`Database::enable_changes`](crate::Database::enable_changes). If either is exceeded, the oldest part of the
+/// log is deleted. The log may exceed them by an eighth, so that it is not trimmed with each commit.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -143,7 +143,7 @@ impl ChangeLog {
         self
     }
 
-    /// Sets the age, in whole seconds. The age is looked at when something is committed, and by
+    /// Sets the age, in whole seconds. The age is checked at commits, and by
     /// [`Database::expire`](crate::Database::expire).
     #[must_use]
     pub fn age(mut self, age: Duration) -> Self {
@@ -158,7 +158,7 @@ impl Default for ChangeLog {
     }
 }
 
-/// What the event of an update contains as `fullDocument`. Events of inserts and replacements always contain the document.
+/// The field `fullDocument` in the event of an update. Events of inserts and replacements always contain the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FullDocument {
     /// Nothing.
@@ -172,7 +172,7 @@ pub enum FullDocument {
     Required,
 }
 
-/// What the event of an update, a replacement or a delete contains as `fullDocumentBeforeChange`.
+/// The field `fullDocumentBeforeChange` in the event of an update, a replacement or a delete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FullDocumentBeforeChange {
     /// Nothing.

@@ -5,8 +5,8 @@ use slate_query::Code;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A limited number of places for what is held for callers, such as open cursors. Where there are users, one of them takes at most three
-/// quarters of the places, so that others can enter.
+/// A limit on the number of things held for callers, such as open cursors: each needs a place. One user gets at most three quarters of the places, so
+/// that some are left for others.
 ///
 /// ```
 /// use slate_core::Quota;
@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[derive(Debug)]
 pub struct Quota {
-    /// What takes a place, in the plural.
+    /// The name of the things that need a place, in the plural.
     what: &'static str,
     taken: Mutex<TakenPlaces>,
 }
@@ -33,7 +33,7 @@ struct TakenPlaces {
     by_user: AHashMap<Arc<[u8]>, usize>,
 }
 
-/// A place that is taken until this is dropped.
+/// A place in a [`Quota`], which is free again when this is dropped.
 #[derive(Debug)]
 pub struct QuotaPlace {
     quota: Arc<Quota>,
@@ -41,20 +41,20 @@ pub struct QuotaPlace {
 }
 
 impl Quota {
-    /// Creates a quota of `most` places for what the plural `what` names in errors.
+    /// Creates a quota of `most` places. `what` names the things in errors, in the plural.
     pub fn new(what: &'static str, most: usize) -> Arc<Self> {
         Arc::new(Self { what, taken: Mutex::new(TakenPlaces { most, all: 0, by_user: AHashMap::new() }) })
     }
 
-    /// Sets the number of places. Places that are taken stay so.
+    /// Sets the number of places. Places in use are not affected.
     pub fn limit(&self, most: usize) {
         self.taken().most = most;
     }
 
-    /// Takes a place for a user, named by any bytes, or for one of the callers without users.
+    /// Returns a place for a user, named by any bytes, or for a caller without a user.
     ///
     /// # Errors
-    /// Fails with `ExceededMemoryLimit` (146) if there is none.
+    /// Fails with `ExceededMemoryLimit` (146) if all places, or the user's three quarters, are in use.
     pub fn take(self: &Arc<Self>, user: Option<Arc<[u8]>>) -> Result<QuotaPlace> {
         let (what, mut taken) = (self.what, self.taken());
         let TakenPlaces { most, all, by_user } = &mut *taken;
@@ -75,7 +75,7 @@ impl Quota {
         Ok(QuotaPlace { quota: Arc::clone(self), user })
     }
 
-    /// Returns how many places are taken.
+    /// Returns how many places are in use.
     pub fn taken_places(&self) -> usize {
         self.taken().all
     }

@@ -1,5 +1,5 @@
-//! The names of collections in the stages of a pipeline: the caller's, within a database, and the stored ones (see [`namespace`]). They are
-//! replaced before a pipeline is parsed, so that the rest of Slate knows only stored names.
+//! The names of collections in the stages of a pipeline. Callers use names within a database; they are replaced by stored names (see [`namespace`])
+//! before a pipeline is parsed, so that the rest of Slate knows only stored names.
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -32,7 +32,7 @@ pub(crate) fn stored_array(database: &str, stages: Doc<'_>) -> Result<Vec<u8>> {
     Ok(out.finish())
 }
 
-/// Returns the stages of the typed API with stored names. It also takes stored names, which begin with `$`.
+/// Returns the stages of the typed API with stored names. They may contain stored names, which begin with `$`.
 ///
 /// # Errors
 /// Fails as [`stored_array`] does.
@@ -51,7 +51,7 @@ pub(crate) fn stored_or_kept(database: &str, collection: &str) -> String {
 
 /// Returns the stages of a view with the names that its readers use.
 pub(crate) fn shown_stages(stages: &[RawDocumentBuf]) -> Vec<RawDocumentBuf> {
-    // Only a name can be refused, and these are stored ones.
+    // Only invalid names fail, and these are stored names.
     renamed(stages, &|name| Ok(namespace::split(name).1.to_owned())).unwrap_or_else(|_| stages.to_vec())
 }
 
@@ -65,7 +65,7 @@ fn renamed(stages: &[RawDocumentBuf], rename: Rename<'_>) -> Result<Vec<RawDocum
     stages.iter().map(renamed).collect()
 }
 
-/// Checks the depth of a stage, which is replaced before it is validated.
+/// Checks the depth of a stage: it is rewritten recursively before it is validated.
 fn check_depth(stage: Doc<'_>) -> Result<()> {
     Ok(stage.elements().try_for_each(|field| validate_depth(field.value))?)
 }

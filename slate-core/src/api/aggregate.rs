@@ -17,11 +17,11 @@ pub struct Aggregate<T> {
     documents: As<T>,
 }
 
-/// The name that stands for a collection's if none is read. No collection can have this name.
+/// The collection name of an aggregation that reads none, as in MongoDB. No collection can have this name.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl<T> Aggregate<T> {
-    /// `database` has the collections that the stages name.
+    /// The stages name collections of `database`.
     pub(crate) fn new(
         mut scoped: ScopedRequest,
         database: &str,

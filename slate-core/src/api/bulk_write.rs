@@ -14,9 +14,9 @@ use crate::{
 /// Many writes in one transaction; see [`Collection::bulk_write`](crate::Collection::bulk_write) and
 /// [`Database::bulk_write`](crate::Database::bulk_write).
 ///
-/// Each operation is applied or refused as a whole, and sees the operations before it. By default the first refused operation
-/// ends the call, see [`BulkWrite::ordered`]. The accepted operations are committed in
-/// one transaction: a crash leaves all of them or none. To apply all operations or none, run it in
+/// Each operation is applied or refused as a whole, and sees the changes of the operations before it. By default the
+/// first refused operation ends the call, see [`BulkWrite::ordered`]. The other operations are committed in one
+/// transaction: a crash leaves all of them or none. To apply all operations or none, run it in
 /// [`Database::transact`](crate::Database::transact) and call [`BulkWriteResult::into_result`].
 #[must_use = "nothing is written until `run`"]
 pub struct BulkWrite {
@@ -46,8 +46,8 @@ pub struct BulkWriteResult {
 }
 
 impl BulkWriteResult {
-    /// Returns the result if no operation was refused, else the first error. The operations that were applied stay
-    /// applied.
+    /// Returns the result if no operation was refused, else the first error. This undoes nothing: applied operations
+    /// remain.
     ///
     /// # Errors
     /// The error of the first refused operation.

@@ -22,7 +22,8 @@ use crate::{
     write::{InsertMode, PutKind, UpdateKind},
 };
 
-/// The reading half of a collection: what a [`Snapshot`](crate::Snapshot) returns, and part of every [`Collection`].
+/// The reading methods of a collection: [`Snapshot::collection`](crate::Snapshot::collection) returns it, and every [`Collection`] dereferences to
+/// it.
 pub struct ReadCollection<T> {
     pub(crate) scope: Scope,
     pub(crate) name: Arc<str>,
@@ -53,10 +54,9 @@ impl<T> ReadCollection<T> {
         namespace::split(&self.name).0
     }
 
-    /// Returns the same collection with a deadline for each call: it fails with
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from its beginning. A write then has
-    /// changed nothing. The time includes waiting for other writers, and for a cursor the time until its last row is read. A single key
-    /// lookup that has begun is not interrupted. A builder's own `deadline` replaces it.
+    /// Returns the same collection with a deadline for each call: it fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does
+    /// not end within this time from its beginning. A write then has changed nothing. The time includes waiting for other writers, and for a cursor
+    /// the time until its last row is read. A lookup of a single key that has begun is not interrupted. A builder's own `deadline` replaces it.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -90,7 +90,7 @@ impl<T> ReadCollection<T> {
         Self { limits: self.limits.begun(), ..self.clone() }
     }
 
-    /// Returns the same collection, but with reads that fail instead of waiting, for the async API.
+    /// Returns the same collection for calls with this budget, for the async API. `None` in a scope whose calls would wait.
     #[cfg(feature = "async")]
     pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         self.scope.tries_calls().then(|| Self { limits: self.limits.within(budget), ..self.clone() })
@@ -101,7 +101,7 @@ impl<T> ReadCollection<T> {
         CallContext::begin(&self.limits)
     }
 
-    /// Returns a call that begins now.
+    /// Returns a request whose call begins now.
     fn call(&self, request: Request) -> ScopedRequest {
         ScopedRequest::new(self.scope.clone(), &self.name, &self.limits, request)
     }
@@ -222,8 +222,8 @@ impl<T> ReadCollection<T> {
 }
 
 impl<T: DeserializeOwned + Any> ReadCollection<T> {
-    /// Finds one document that matches `filter`: the first in the order of [`FindOne::sort`]. Without a sort it is the first
-    /// that the plan finds, so which one is not specified. Nothing is read until [`FindOne::run`].
+    /// Finds one document that matches `filter`: the first in the order of [`FindOne::sort`]. Without a sort it is any
+    /// of the matching documents, depending on the plan. Nothing is read until [`FindOne::run`].
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -322,9 +322,10 @@ impl<T> Collection<T> {
         Delete::new(self.call(Request::new(filter)), Target::All)
     }
 
-    /// Sets top-level fields of stored documents. Each given document selects the stored one with its `_id`: fields of the
-    /// same name are replaced in place, new fields are appended, other fields stay. Field names are literal: a dot or a `$`
-    /// is part of the name. A document whose `_id` does not exist is inserted. All documents are written, or none.
+    /// Sets top-level fields of stored documents. Each given document changes the stored document with its `_id`:
+    /// fields of the same name are replaced in place, new fields are appended, other fields stay. Field names are
+    /// literal: a dot or a `$` is part of the name. A document whose `_id` does not exist is inserted. All documents
+    /// are written, or none.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -378,7 +379,7 @@ impl<T> Collection<T> {
 
 #[cfg(feature = "async")]
 impl<T> Collection<T> {
-    /// Returns the same collection, but with calls that fail instead of waiting, for the async API.
+    /// Returns the same collection for calls with this budget, for the async API. `None` in a scope whose calls would wait.
     pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         let read = || ReadCollection { limits: self.limits.within(budget), ..self.read.clone() };
         self.scope.tries_queries().then(|| Self { read: read() })
@@ -400,7 +401,7 @@ impl<T: Serialize + Any> Collection<T> {
         inserted.ids().next().ok_or_else(|| Error::corrupt("an insertion returned no _id"))
     }
 
-    /// Inserts documents: all of them or none, unless [`InsertMany::ordered`] says otherwise. A document without `_id` gets
+    /// Inserts documents: all of them or none, unless [`InsertMany::ordered`] is called. A document without `_id` gets
     /// an ObjectId.
     ///
     /// ```

@@ -10,7 +10,7 @@ use crate::{
 
 /// The definition of a collection: its indexes, options, name and existence.
 impl<T> Collection<T> {
-    /// Changes definitions within the limits of the handle.
+    /// Executes `work` with the handle's time limits.
     fn write<R>(&self, work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.scope.write(&self.begin(), work)
     }
@@ -24,14 +24,14 @@ impl<T> Collection<T> {
     /// Creates several indexes, one after the other, and returns their names.
     ///
     /// # Errors
-    /// Fails as [`CreateIndex::run`] does. The indexes before the one that fails stay.
+    /// Fails as [`CreateIndex::run`] does. Indexes created before the one that fails remain.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
         let call = self.begin();
         indexes.into_iter().map(|index| self.create_index(index).within(&call).run()).collect()
     }
 
-    /// Hides an index from queries, to see what dropping it would do: writes still maintain it, and its uniqueness holds. Returns
-    /// whether it was hidden already.
+    /// Hides an index from queries, to try the effect of dropping it: writes still maintain it, and its uniqueness is
+    /// still enforced. Returns whether it was hidden already.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] with code 27 if it does not exist; code 2 for the index on `_id`.
@@ -72,7 +72,7 @@ impl<T> Collection<T> {
         self.scope.analyze(&self.name, &self.begin())
     }
 
-    /// Creates the collection, empty. This is rarely needed: the first document creates it too.
+    /// Creates an empty collection. This is rarely needed: the first insertion creates it, too.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] if it exists; code 73 if the name is not valid.
@@ -80,7 +80,7 @@ impl<T> Collection<T> {
         self.create_with(&CollectionOptions::new())
     }
 
-    /// Creates the collection, empty, with options; or a [`View`].
+    /// Creates an empty collection with options, or a [`View`].
     ///
     /// # Errors
     /// Fails as [`create`](Self::create) does; with MongoDB's code for an invalid option.
@@ -118,9 +118,9 @@ impl<T> Collection<T> {
         self.write(|writer| writer.set_validator(&self.name, spec.as_ref()))
     }
 
-    /// Sets whether the log of changes keeps the documents before and after each change for streams that show them
-    /// ([`FullDocument`](crate::FullDocument), [`FullDocumentBeforeChange`](crate::FullDocumentBeforeChange)): MongoDB's
-    /// `changeStreamPreAndPostImages`. Each update then takes about the size of another document in the log.
+    /// Sets whether the log of changes stores the documents before and after each change for streams that show them
+    /// ([`FullDocument`](crate::FullDocument), [`FullDocumentBeforeChange`](crate::FullDocumentBeforeChange)):
+    /// MongoDB's `changeStreamPreAndPostImages`. Each update then takes about the size of another document in the log.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist.
@@ -129,8 +129,8 @@ impl<T> Collection<T> {
         self.write(|writer| writer.set_images(&self.name, images))
     }
 
-    /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles
-    /// keep the old one. Cost: a few keys, independent of the collection's size.
+    /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other
+    /// handles still refer to the old one. Cost: a few keys, independent of the collection's size.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist; [`ErrorKind::Exists`] with code 48 if `to`

@@ -11,18 +11,18 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CollectionDescription {
-    /// Its name.
+    /// The name of the collection or view.
     pub name: String,
-    /// How strings are compared, with all options; `None`: by their bytes.
+    /// The collation by which strings are compared, with all options; `None`: by their bytes.
     pub collation: Option<RawDocumentBuf>,
-    /// The condition that its documents must fulfil.
+    /// The validator of the documents, if the collection has one.
     pub validator: Option<Validator>,
-    /// Whether the log of changes keeps the documents before and after each change; see
+    /// Whether the log of changes stores the documents before and after each change; see
     /// [`Collection::keep_images`](crate::Collection::keep_images).
     pub keeps_images: bool,
     /// The view's definition. `None` for a collection.
     pub view: Option<View>,
-    /// Its indexes in the order of their creation, without the one on `_id`. Indexes that are being built come last.
+    /// The indexes in the order of their creation, without the one on `_id`. Indexes that are being built come last.
     pub indexes: Vec<IndexDescription>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum Spec<'o> {
 }
 
 impl Spec<'_> {
-    /// Returns the operation that creates it under this name.
+    /// Creates the collection or view under this stored name.
     pub(crate) fn create(&self, writer: &mut dyn Writer, name: &str) -> Result<Created> {
         match self {
             Self::Collection(spec) => writer.create_collection(name, spec),
@@ -50,14 +50,14 @@ impl CollectionOptions {
         self
     }
 
-    /// Checks documents when they are written.
+    /// Sets the validator, which checks documents when they are written.
     #[must_use]
     pub fn validator(mut self, validator: &Validator) -> Self {
         self.spec.validator = self.request.accept(validator.spec());
         self
     }
 
-    /// Keeps the documents before and after each change in the log of changes, for streams that show them; see
+    /// Stores the documents before and after each change in the log of changes, for streams that show them; see
     /// [`Collection::keep_images`](crate::Collection::keep_images).
     #[must_use]
     pub fn keep_images(mut self) -> Self {
@@ -73,7 +73,7 @@ impl CollectionOptions {
         self
     }
 
-    /// Returns the options of what is created under the stored name `name`, or the error of an invalid one.
+    /// Returns the definition to create under the stored name `name`, or the error of an invalid option.
     pub(crate) fn spec(&self, name: &str) -> Result<Spec<'_>> {
         self.request.check()?;
         match &self.view {

@@ -16,7 +16,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sha
 /// | `recovery` | `"with_each_commit"`, `"when_opened"` | `"with_each_commit"` | [`DatabaseBuilder::recovery`] |
 /// | `sharing` | `"exclusive"`, `"with_readers"` | `"exclusive"` | [`DatabaseBuilder::sharing`] |
 /// | `verification` | `"on_request"`, `"when_opened"` | `"on_request"` | [`DatabaseBuilder::verification`] |
-/// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
+/// | `cache` | a size | `"256MiB"` | [`DatabaseBuilder::cache`] |
 /// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
 /// | `open_timeout` | a time | none: it does not wait | [`DatabaseBuilder::open_timeout`] |
 /// | `memory_limit` | a size | `"64MiB"` | [`DatabaseBuilder::memory_limit`] |
@@ -53,7 +53,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sha
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Config {
-    /// Which store, and where.
+    /// The URL of the store; see [`Database::open`].
     pub url: String,
     /// Whether the database may be created, or written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct Config {
     /// When all pages of a redb database are compared with their checksums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// The size in bytes of the page cache of a store on disk.
+    /// The cache memory of a store on disk, in bytes.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
     /// For how long a write or a transaction is retried after conflicts.
@@ -79,7 +79,7 @@ pub struct Config {
     /// How long opening waits while another handle has the database open.
     #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
     pub open_timeout: Option<Duration>,
-    /// The bytes of memory in which one query may hold rows.
+    /// Maximum bytes of rows that one query or write holds in memory.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<usize>,
     /// The time from which a call is reported as slow.
@@ -91,7 +91,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the database at this URL, with default settings.
+    /// Creates the configuration of a database at this URL, with default settings.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),

@@ -94,7 +94,7 @@ pub struct CopyResult {
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The target's collections have names with this prefix until the copy is complete.
+/// The prefix of the names of the copied collections in the target until the copy is complete.
 const UNFINISHED: &str = "slate.copy.";
 
 impl<'p> CopyTo<'p> {
@@ -109,7 +109,7 @@ impl<'p> CopyTo<'p> {
         self
     }
 
-    /// Sets a callback that is called at the beginning of each collection and about every thousand documents.
+    /// Sets a callback that is called at the start of each collection and about every thousand documents.
     ///
     /// Cost: each collection is counted before it is copied, which on disk is a scan of its keys.
     pub fn progress<'q>(self, progress: impl FnMut(&CopyProgress<'_>) + Send + 'q) -> CopyTo<'q> {
@@ -119,28 +119,28 @@ impl<'p> CopyTo<'p> {
 
     setters! { call: deadline, cancel }
 
-    /// Copies, and returns what was copied. The copy is synced to the device when this returns.
+    /// Copies the database, and returns the numbers of copied objects. The copy is synced to the device when this returns.
     ///
-    /// The source is read as of one commit, while its writers continue. The target's readers see the copied collections
-    /// all at once, when they are complete. After an error the target is as it was, except that a database which did not
-    /// exist stays, empty. After a crash it may have unfinished collections, named `slate.copy.…`, which the next copy
-    /// removes. So two copies must not be written to one target at the same time: the first copy then fails. On a store that processes share,
-    /// another one may be copying: there no copy removes those of others, and the caller drops what a crash has left.
+    /// The source is read as of one commit, while its writers continue. The target's readers see the copied collections all at once, when they are
+    /// complete. After an error the target is unchanged, except that a database which did not exist was created, and is empty. After a crash the
+    /// target may have unfinished collections, named `slate.copy.…`, which the next copy removes. So two copies must not be written to one target at
+    /// the same time: the first copy then fails. On a store that several processes write to, another process may be copying: there a copy removes
+    /// only its own unfinished collections, and the caller must drop those that a crash has left.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] if the target has collections, as [`CopyTo::existing`] says; [`ErrorKind::Invalid`] if the
-    /// target is the URL of a database in memory, which nobody could read; [`ErrorKind::TooLarge`] if a document is too
-    /// large for the target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a
+    /// target is the URL of a database in memory, which would end with the copy; [`ErrorKind::TooLarge`] if a document
+    /// is too large for the target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a
     /// transaction open in the target; the errors of [`Database::open`], of reads and of writes.
     pub fn run(self) -> Result<CopyResult> {
         self.copy(None).map(|(copied, _)| copied)
     }
 
-    /// Copies what can be read of a damaged database, and returns what was copied and what was not: a report like that of
-    /// [`Verify`](crate::Verify), but of the documents alone, because the copy gets new indexes.
+    /// Copies the readable documents of a damaged database. Returns the numbers of copied objects, and a report on the
+    /// damage like that of [`Verify`](crate::Verify), but only on documents, because the copy gets new indexes.
     ///
-    /// The store first compares what it has on the device with its checksums. Documents in a damaged part are left out, because they may
-    /// be wrong, and so are records that are not valid documents.
+    /// The store first verifies its checksums. Documents in a damaged part are skipped, because they may be wrong, and so are records that are not
+    /// valid documents.
     ///
     /// # Errors
     /// As [`run`](Self::run); [`ErrorKind::Corrupt`] if the list of collections cannot be read.
@@ -173,13 +173,13 @@ impl<'p> CopyTo<'p> {
     }
 }
 
-/// What is known of the damage of the source, if damaged parts are left out.
+/// The damage found in the source so far, for a copy that skips damaged parts.
 struct Salvage<'s> {
     run: VerifyRun<'s>,
     damages: Vec<Damage>,
 }
 
-/// Documents that are written in one transaction.
+/// The documents of one transaction.
 struct Batch<'b> {
     source: &'b str,
     target: &'b Collection<RawDocumentBuf>,
@@ -191,11 +191,11 @@ struct Batch<'b> {
     documents: u64,
 }
 
-/// The state of a copy that is being made.
+/// The state of a running copy.
 struct CopyRun<'p, 's> {
     snapshot: Snapshot,
     target: Database,
-    /// The beginning of the names of this copy's unfinished collections.
+    /// The prefix of the names of this copy's unfinished collections.
     prefix: String,
     call: CallContext,
     progress: Option<Progress<'p>>,
@@ -206,7 +206,7 @@ impl CopyRun<'_, '_> {
     fn collections(&mut self, existing: ExistingCollections) -> Result<CopyResult> {
         let mut collections = self.snapshot.list_collections();
         collections.retain(|collection| !collection.name.starts_with(UNFINISHED));
-        // On a shared store another process may be copying.
+        // On a store that several processes write to, another one may be copying.
         if self.target.handle().engine()?.capabilities().exclusive {
             self.remove(UNFINISHED)?;
         }
@@ -236,7 +236,7 @@ impl CopyRun<'_, '_> {
         Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message))
     }
 
-    /// Drops the collections whose names begin with `prefix`: the unfinished ones of this copy, or of all.
+    /// Drops the collections whose names begin with `prefix`: unfinished ones of this copy, or of all copies.
     fn remove(&self, prefix: &str) -> Result<()> {
         let names = self.target.list_collection_names()?;
         let mut unfinished = names.iter().filter(|name| name.starts_with(prefix));
@@ -248,7 +248,7 @@ impl CopyRun<'_, '_> {
         format!("{}{number}", self.prefix)
     }
 
-    /// Copies all collections under the names of unfinished ones.
+    /// Copies all collections under unfinished names.
     fn copy_unfinished(&mut self, collections: &[CollectionDescription]) -> Result<CopyResult> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
@@ -338,7 +338,7 @@ impl CopyRun<'_, '_> {
         })
     }
 
-    /// Gives all copies their names, in one transaction.
+    /// Renames all copied collections to their final names, in one transaction.
     fn publish(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
         self.call.check()?;
         let synced = TransactionOptions::new().durability(Durability::Sync);

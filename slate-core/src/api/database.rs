@@ -61,6 +61,7 @@ impl Database {
     /// | `memory:PATH` | the same, loaded from a copy that [`Database::backup`] wrote; the file is only read |
     /// | `redb:PATH` | one file, in pure Rust |
     /// | `rocksdb:PATH` | a folder, written by RocksDB; needs the feature `rocksdb` |
+    /// | `tikv://HOST:PORT,…/NAME` | a cluster that several processes can use; needs the feature `tikv` |
     ///
     /// # Errors
     /// Fails, each time with its own [`ErrorKind`](crate::ErrorKind), if the store is unknown, the folder is missing, the
@@ -101,15 +102,15 @@ impl Database {
         Collection::new(self.scope(), self.name.stored(name), self.handle.limits().clone())
     }
 
-    /// Returns a handle of the database with this name in the same store. A store holds many databases, as a MongoDB server does; one
-    /// exists as long as it has a collection. Its collections, pipelines, views, commands without `$db`, and lists name only what it
-    /// contains; `$out` and `$merge` can write to another one with `{ db, coll }`. Commits, snapshots, `stats`, `metrics`, `verify`,
-    /// backups and copies are those of the whole store.
+    /// Returns a handle of the database with this name in the same store. A store holds many databases, as a MongoDB server does; one exists as long
+    /// as it has a collection. Collections, pipelines, views, lists and commands without `$db` of the handle use names within the database; `$out`
+    /// and `$merge` can write to another one with `{ db, coll }`. Commits, snapshots, `stats`, `metrics`, `verify`, backups and copies are those of
+    /// the whole store.
     ///
     /// The handle with which the store was opened names the collections of all databases: those of `test`, MongoDB's default, by their
     /// own names, others as `$database.collection`.
     ///
-    /// A name that MongoDB would refuse is refused with code 73 when a collection is created.
+    /// With a name that is invalid in MongoDB, creating a collection fails with code 73.
     ///
     /// ```
     /// # let store = slate_core::Database::open("memory:")?;
@@ -177,9 +178,9 @@ impl Database {
     /// index builds, `analyze` and [`compact`](Self::compact). For several reads of one commit take a [`snapshot`](Self::snapshot).
     /// Other handles of the database still write, and this one reads what they commit.
     ///
-    /// It is for callers that are not trusted to write, such as an endpoint that passes on commands. It does not limit what they
-    /// read, the files that [`backup`](Self::backup) and [`copy_to`](Self::copy_to) create, or [`close`](Self::close), which
-    /// closes the database for all handles.
+    /// It is for callers that are not trusted to write, such as an endpoint that forwards commands. It does not limit
+    /// reads, the files that [`backup`](Self::backup) and [`copy_to`](Self::copy_to) create, or [`close`](Self::close),
+    /// which closes the database for all handles.
     ///
     /// ```
     /// use slate_core::{Database, ErrorKind, bson::doc};
@@ -209,7 +210,7 @@ impl Database {
         options.limited(self.handle.limits())
     }
 
-    /// Takes a snapshot of the latest commit: all reads through it, of all collections, see that commit. It blocks no
+    /// Opens a snapshot of the latest commit: all reads through it, of all collections, see that commit. It blocks no
     /// writer and waits for none.
     ///
     /// # Errors
@@ -222,10 +223,9 @@ impl Database {
     /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which retries
     /// after a conflict.
     ///
-    /// The transaction belongs to this thread. Until it ends, this thread's writes outside of it, and its calls of `transact`, fail
-    /// at once with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store: they would not be part of it. If the
-    /// transaction is moved to another thread, that thread's writes are not recognized as such. A
-    /// [detached](TransactionOptions::detached) transaction belongs to no thread.
+    /// The transaction belongs to this thread. Until it ends, this thread's writes outside of it, and its calls of `transact`, fail without waiting
+    /// with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store: they would not be part of it. If the transaction is moved to
+    /// another thread, that thread's writes outside of it do not fail. A [detached](TransactionOptions::detached) transaction belongs to no thread.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -233,7 +233,7 @@ impl Database {
         self.begin_with(&TransactionOptions::default())
     }
 
-    /// Begins a transaction with options. It is not retried: that is up to the caller.
+    /// Begins a transaction with options. The caller must retry it after a conflict.
     ///
     /// # Errors
     /// Fails as [`Database::begin`] does.
@@ -278,11 +278,11 @@ impl Database {
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. After a conflict it is rolled back and
     /// run again, with growing pauses, until the lock timeout has passed since the first attempt.
     ///
-    /// Inside, use `tx.collection(…)`: a write through the database fails at once, see [`Database::begin`].
+    /// Inside, use `tx.collection(…)`: a write through the database fails, see [`Database::begin`].
     ///
-    /// The error is of the caller's own type, to which errors of the database are converted: `slate_core::Error`, an enum with
-    /// a variant for it, `anyhow::Error`. If the closure uses `?` and ends with `Ok(…)`, write down its result type. An attempt in
-    /// which a call met a conflict is repeated whatever error `work` returns.
+    /// The error is of the caller's own type, to which errors of the database are converted: `slate_core::Error`, an enum with a variant for it,
+    /// `anyhow::Error`. If the closure uses `?` and ends with `Ok(…)`, write down its result type. An attempt in which a call failed with a conflict
+    /// is repeated, whatever error `work` returns.
     ///
     /// # Errors
     /// Returns the error of `work`, or the last conflict when time is up. Also fails as [`Database::begin`] does.
@@ -354,8 +354,8 @@ impl Database {
         })
     }
 
-    /// Runs many writes to any number of collections in one transaction. Each operation comes with the name of its
-    /// collection. See [`BulkWrite`].
+    /// Runs many writes to any number of collections in one transaction: pairs of a collection's name and an operation.
+    /// See [`BulkWrite`].
     pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
         let operations = operations.into_iter();
         let operations =

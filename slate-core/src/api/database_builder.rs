@@ -38,7 +38,7 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets the size in bytes of the page cache of a store on disk. The default is the store's own.
+    /// Sets the cache memory of a store on disk, in bytes. An eighth of it caches single records, the rest pages. The default is 256 MiB.
     pub fn cache(mut self, bytes: usize) -> Self {
         self.options.cache_bytes = Some(bytes);
         self
@@ -56,17 +56,18 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets which other processes may have a redb database open. By default one writes, or several read. With
-    /// [`Sharing::WithReaders`] one writes while others read: open the writer with it, and readers with [`Access::ReadOnly`]. A
-    /// reader's calls and snapshots see the latest commit of the writer.
+    /// Sets which other processes may have a redb database open. By default one process writes, or several read. With
+    /// [`Sharing::WithReaders`] one writes while others read: open the writer with it, and readers with
+    /// [`Access::ReadOnly`]. A reader's calls and snapshots see the latest commit of the writer.
     ///
-    /// Cost: each of the writer's commits is synced by itself, also with [`Durability::Deferred`], because others must not see a
-    /// commit that a crash can undo. A reader reads the catalog's version with each call and caches no values.
+    /// Cost: each of the writer's commits is synced alone, also with [`Durability::Deferred`], because other processes
+    /// must not see a commit that a crash can undo. A reader reads the catalog's version with each call and caches no
+    /// values.
     ///
-    /// A reader also finds out by itself that the file is shared. If it sets this too, the writer can be opened after it.
-    /// Opening fails with [`ErrorKind::Locked`](crate::ErrorKind::Locked) if another process has the file open in a way that
-    /// excludes this one, and with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores and on platforms
-    /// without locks on parts of files. The file system must be local.
+    /// A reader detects by itself that the file is shared. If it sets this, too, the writer can be opened after it.
+    /// Opening fails with [`ErrorKind::Locked`](crate::ErrorKind::Locked) if another process has the file open in a way
+    /// that excludes this one, and with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores and
+    /// on platforms without locks on parts of files. The file system must be local.
     pub fn sharing(mut self, sharing: Sharing) -> Self {
         self.options.sharing = sharing;
         self
@@ -74,10 +75,9 @@ impl DatabaseBuilder {
 
     /// Sets when all pages of a redb database are compared with their checksums: on request, the default, or also when it is opened.
     ///
-    /// redb does not compare checksums when it reads, so a read can return a changed byte until the damage is found. With
-    /// [`Verification::WhenOpened`] a database that opens was sound when it was opened. One that is damaged does not open; open it
-    /// without this setting and [`Access::ReadOnly`] to [list the damage](Database::verify) and to save
-    /// [the rest](crate::CopyTo::salvage).
+    /// redb does not compare checksums when it reads, so a read can return damaged bytes. With [`Verification::WhenOpened`] a damaged database fails
+    /// to open. Open it without this setting and with [`Access::ReadOnly`] to [list the damage](Database::verify) and to [copy the
+    /// rest](crate::CopyTo::salvage).
     pub fn verification(mut self, verification: Verification) -> Self {
         self.options.verification = verification;
         self
@@ -89,8 +89,8 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets how long [`open`](Self::open) waits while another handle, usually of another process, has the database open. By default
-    /// it does not wait and fails at once with [`ErrorKind::Locked`](crate::ErrorKind::Locked).
+    /// Sets how long [`open`](Self::open) waits while another handle, usually of another process, has the database open. By default it fails without
+    /// waiting with [`ErrorKind::Locked`](crate::ErrorKind::Locked).
     ///
     /// A service that restarts should wait a few seconds: the system releases the locks of a process that was killed only after it
     /// has freed the process's memory. A handle in this process counts as another one: drop it first.
@@ -99,9 +99,9 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets the bytes of memory in which one query or one write may hold rows: to sort, to deduplicate, to collect what it
-    /// will change. The nodes of its plan share them equally; rows beyond the limit are spilled to temporary files, with the
-    /// same result. The default is 64 MiB for each query that runs.
+    /// Sets the maximum bytes of rows that one query or one write holds in memory: to sort, to deduplicate, to collect
+    /// the documents to change. The nodes of its plan share the limit equally; rows beyond it are spilled to temporary
+    /// files, with the same result. The default is 64 MiB for each query that runs.
     ///
     /// A few rows during a merge and buffers of about 100 KiB are not counted.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
@@ -132,9 +132,8 @@ impl DatabaseBuilder {
     /// `find_by_id` is measured.
     ///
     /// `report` runs on the thread of the call, in `aio` on the thread that executed it, before the call returns. It holds no lock, but the
-    /// transaction of a write is still open: a write to the same database is committed separately. It is better to send what should be
-    /// stored to another thread, without waiting for it. Calls of `report` itself are not reported. If it panics, the call continues as if it had
-    /// returned.
+    /// transaction of a write is still open: a write to the same database is committed separately. To store reports, better send them to another
+    /// thread, without waiting for it. Calls that `report` makes are not reported. If it panics, the call continues as if it had returned.
     ///
     /// ```
     /// use std::time::Duration;

@@ -4,9 +4,9 @@ use crate::{ChangeLog, Database, IntoDocument, Result, Watch, changes::Watched, 
 
 /// The log of changes, its streams and its times.
 impl Database {
-    /// Logs all changes from now on, so that streams can read them; with other limits if they are logged already. The setting belongs to the
-    /// database and stays when it is closed. It is off by default and then costs nothing; on, each write also writes its document to the
-    /// log. Databases whose changes are logged are not opened by versions of Slate that do not log.
+    /// Logs all changes from now on, so that streams can read them. If they are logged already, sets the limits of the log. The setting is stored in
+    /// the database. It is off by default and then costs nothing; if it is on, each write also writes its document to the log. Versions of Slate
+    /// without a log of changes cannot open a database that has one.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -33,8 +33,8 @@ impl Database {
         self.set_change_log(None)
     }
 
-    /// Watches the changes of all collections of the [database](Self::database), through the handle of the store those of all databases; see
-    /// [`Collection::watch`](crate::Collection::watch).
+    /// Watches the changes of all collections of the [database](Self::database); through the handle with which the store was opened, of all
+    /// databases. See [`Collection::watch`](crate::Collection::watch).
     pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
         let watched = self.name().as_deref().map_or(Watched::Store, |name| Watched::Database(name.into()));
         Watch::new(self.scope(), watched, pipeline, self.begin_call())
@@ -49,12 +49,12 @@ impl Database {
         clock::hear(u64::from(time.time) << 32 | u64::from(time.increment));
     }
 
-    /// Returns the last timestamp that this process generated, or was advanced to; `Timestamp(0, 0)` before the first one.
+    /// Returns the greatest timestamp that this process generated, or was advanced to; `Timestamp(0, 0)` before the first one.
     pub fn last_time(&self) -> Timestamp {
         to_timestamp(clock::last())
     }
 
-    /// Generates a timestamp: the current second, or the last timestamp and one, whichever is later.
+    /// Generates a timestamp, greater than all before: the first one of the current second, or the greatest so far plus one, whichever is later.
     pub fn next_time(&self) -> Timestamp {
         to_timestamp(clock::timestamp(clock::now_millis()))
     }

@@ -5,7 +5,7 @@ use slate_store::SizeDetail;
 use super::index_build;
 use crate::{CopyTarget, CopyTo, Database, DatabaseStats, Expire, Metrics, Result, StorageSize, Verify};
 
-/// What concerns the database as a whole: its files, their space, copies and checks, and what it counts.
+/// Operations on the whole database: its files, their space, backups, checks and metrics.
 impl Database {
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`](crate::Durability::Deferred).
     ///
@@ -46,12 +46,12 @@ impl Database {
         self.backup_while(to, |_, _| ControlFlow::Continue(()))
     }
 
-    /// Writes a copy like [`backup`](Self::backup). `progress` is called again and again, with the number of the entries that are
-    /// copied and of all, and ends the copy by `Break`. On redb it is called after the checksums of the file were compared, on RocksDB not at
-    /// all, because a copy there takes little time.
+    /// Writes a copy like [`backup`](Self::backup). `progress` is called repeatedly, with the number of copied entries and of all, and stops the copy
+    /// by `Break`. On redb it is first called after the checksums of the file were verified; on RocksDB it is not called, because a copy there takes
+    /// little time.
     ///
     /// # Errors
-    /// Fails like `backup`; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after `Break`. Nothing is left of the copy.
+    /// Fails like `backup`; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after `Break`. The incomplete copy is removed.
     pub fn backup_while(
         &self,
         to: impl AsRef<Path>,
@@ -61,9 +61,9 @@ impl Database {
         self.handle().engine()?.backup(to.as_ref(), &mut progress)
     }
 
-    /// Copies all collections, with their documents and indexes, and all views into another database on any store: a URL, or an open database.
-    /// The target must be empty, unless [`CopyTo::existing`] says otherwise. For a copy of the same store,
-    /// [`backup`](Database::backup) is faster.
+    /// Copies all collections, with their documents and indexes, and all views into another database on any store: a URL, or an open database. The
+    /// target must be empty, unless [`CopyTo::existing`] allows collections. For a copy on the same kind of store, [`backup`](Database::backup) is
+    /// faster.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -86,17 +86,17 @@ impl Database {
         CopyTo::new(self.clone(), target.into())
     }
 
-    /// Deletes the documents that are due by the TTL indexes of all collections; see [`Index::expire_after`](crate::Index::expire_after).
-    /// Nothing else deletes them: the library starts no thread for it. `slate serve` calls this each minute.
+    /// Deletes the documents that have expired by the TTL indexes of all collections; see [`Index::expire_after`](crate::Index::expire_after). The
+    /// library does not call this by itself; `slate serve` does each minute.
     ///
-    /// Cost: reads and deletes the documents that are due, and looks into each TTL index.
+    /// Cost: reads and deletes the expired documents, and one lookup in each TTL index.
     pub fn expire(&self) -> Expire {
         Expire::new(self.handle().clone())
     }
 
-    /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain
-    /// these indexes, and queries do not use them. Creating such an index again finishes it too, so a service that creates
-    /// its indexes at startup does not need this.
+    /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers
+    /// maintain these indexes, and queries do not use them. Creating such an index again finishes it, too, so a service
+    /// that creates its indexes at startup does not need this.
     ///
     /// # Errors
     /// Fails as [`CreateIndex::run`](crate::CreateIndex::run) does; a unique index that documents violate is dropped.
@@ -120,15 +120,15 @@ impl Database {
         self.handle().engine_to_write()?.compact(self.wait())
     }
 
-    /// Compacts like [`compact`](Self::compact), in steps of some 4 MiB, between which other operations go on. After each
-    /// step `progress` is called with the bytes that were examined and about how many there are to examine (0 while that is not known), and
-    /// ends the compaction by `Break`. What was done remains. The next call goes on from there, as long as the database is open, or begins
-    /// anew if more than a quarter of the data were changed meanwhile, or the file was compacted otherwise. Returns `Continue` once the whole file was compacted.
+    /// Compacts like [`compact`](Self::compact), in steps of some 4 MiB, between which other operations run. After each step `progress` is called
+    /// with the bytes examined and about the bytes to examine in all (0 if not known yet), and stops the compaction by `Break`. Completed steps
+    /// remain. As long as the database is open, the next call continues there; it starts over if more than a quarter of the data has changed, or the
+    /// file was compacted in another way. Returns `Continue` once the whole file is compacted.
     ///
     /// On redb a step waits for the snapshots, cursors and transactions that were open when the step before it ended, up to the [lock
-    /// timeout](crate::DatabaseBuilder::lock_timeout), and `progress` is called meanwhile, too. Commits that wait for a step to end are made before
-    /// the next one. A file of up to 256 MiB beside which no snapshot is open, or one that is shared with readers, is compacted in one step.
-    /// Steps leave free about a sixtieth of the file, and what is written beside them. Other stores compact in one step.
+    /// timeout](crate::DatabaseBuilder::lock_timeout), and `progress` is called meanwhile, too. Commits that wait for the end of a step precede the
+    /// next step. A file of up to 256 MiB without open snapshots, or one that is shared with readers, is compacted in one step. Steps leave about a
+    /// sixtieth of the file free, and the space of writes during the compaction. Other stores compact in one step.
     ///
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
@@ -151,8 +151,9 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// Fails like `compact`, at the end of the handle's deadline after a step, at the first damaged page that a step reads; with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if a snapshot,
-    /// cursor or transaction prevents a step for too long. The steps before remain.
+    /// Fails like `compact`; after a step past the handle's deadline; at the first damaged page that a step reads; with
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if a snapshot, cursor or transaction prevents a step for longer than the lock timeout.
+    /// Completed steps remain.
     pub fn compact_while(&self, mut progress: impl FnMut(u64, u64) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
         let limits = self.handle().limits().begin();
         limits.check()?;
@@ -164,12 +165,12 @@ impl Database {
         ended.map(|()| compacted)
     }
 
-    /// Removes from the cluster of a `tikv:` database what only snapshots, cursors and transactions show that are older than `keep`: without it
-    /// replaced and deleted documents take space for ever, in all databases of the cluster. Older ones, of any process, then fail with code 239
-    /// (`SnapshotTooOld`). Call it regularly, in one process: every ten minutes for example, with a time longer than the longest query.
-    /// `slate URL collect-garbage` does this once.
+    /// Removes old versions of documents from the cluster of a `tikv:` database: those that only snapshots, cursors and transactions older than
+    /// `keep` can read. These, of any process, then fail with code 239 (`SnapshotTooOld`). Without this call replaced and deleted documents use space
+    /// forever, in all databases of the cluster. Call it regularly, in one process: every ten minutes for example, with a time longer than the
+    /// longest query. `slate URL collect-garbage` does this once.
     ///
-    /// First waits some minutes, until the commits that began before it have ended.
+    /// First waits some minutes, until earlier commits have ended.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores, which do so by themselves, and for less than a minute; otherwise fails
@@ -195,11 +196,11 @@ impl Database {
         let Ok(engine) = self.handle().engine() else { return Ok(()) };
         let flushed = engine.flush();
         self.handle().close();
-        // A commit may have happened since the first flush. If none did, this costs nothing.
+        // There may have been a commit since the first flush. If there was none, this costs nothing.
         flushed.and_then(|()| engine.flush())
     }
 
-    /// Returns the space that the database takes, in bytes, as far as the store knows.
+    /// Returns the space that the database uses, in bytes, as far as the store knows.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -208,7 +209,7 @@ impl Database {
         self.handle().engine()?.size(SizeDetail::Known)
     }
 
-    /// Measures the space that the database takes: the documents, the field tables and keys, each index, and, within the
+    /// Measures the space that the database uses: the documents, the field tables and keys, each index, and, within the
     /// files, the free space and the store's overhead.
     ///
     /// ```
@@ -232,9 +233,9 @@ impl Database {
         left.map_or(self.handle().lock_timeout(), |left| left.min(self.handle().lock_timeout()))
     }
 
-    /// Returns what the database has done since it was opened: operations by kind with their times, rows, keys and documents
-    /// examined, conflicts, retries, commits, spills. All handles of the database count together.
-    /// [`Metrics::prometheus`] writes them for Prometheus.
+    /// Returns counts of the database's work since it was opened, through all its handles: operations by kind with
+    /// their times, rows, keys and documents examined, conflicts, retries, commits, spills. [`Metrics::prometheus`]
+    /// writes them for Prometheus.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -248,8 +249,8 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: a sum over the threads that have used the database. Counting adds a few nanoseconds to each call. Calls other
-    /// than point reads also read the clock twice.
+    /// Cost: a sum over the threads that have used the database. Counting adds a few nanoseconds to each call, and for
+    /// calls other than point reads two readings of the clock.
     pub fn metrics(&self) -> Metrics {
         self.handle().metrics()
     }

@@ -8,10 +8,10 @@ use crate::{
     clock,
 };
 
-/// The most documents that a transaction deletes, so that a round is short for those who write the same documents.
+/// The most documents that a transaction deletes: a short one conflicts less with writers of the same documents.
 const ROUND: u64 = 1_000;
 
-/// Deletes the documents that are due by TTL indexes; see [`Database::expire`](crate::Database::expire).
+/// Deletes expired documents; see [`Database::expire`](crate::Database::expire).
 #[must_use = "nothing is deleted until `run`"]
 pub struct Expire {
     database: DatabaseHandle,
@@ -20,15 +20,15 @@ pub struct Expire {
     call: CallContext,
 }
 
-/// What [`Database::expire`](crate::Database::expire) has done.
+/// The result of [`Database::expire`](crate::Database::expire).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Expired {
-    /// How many documents were deleted.
+    /// Number of deleted documents.
     pub documents: u64,
-    /// In how many transactions.
+    /// Number of transactions that deleted them.
     pub rounds: u64,
-    /// Whether the limit ended the call, so that more documents may be due.
+    /// Whether the limit ended the call, so that more documents may have expired.
     pub is_limited: bool,
 }
 
@@ -38,7 +38,7 @@ impl Expire {
         Self { database, now: None, limit: u64::MAX, call }
     }
 
-    /// Deletes what is due at this time instead of now.
+    /// Deletes the documents that have expired at this time instead of now.
     pub fn at(mut self, now: DateTime) -> Self {
         self.now = Some(now);
         self
@@ -52,8 +52,9 @@ impl Expire {
 
     setters! { call: deadline, cancel }
 
-    /// Deletes the documents, in transactions of at most a thousand. A document that was changed meanwhile and is no longer due
-    /// stays. An interrupted call has deleted the documents of the rounds before.
+    /// Deletes the documents, in transactions of at most a thousand. A document that was changed meanwhile, so that it
+    /// has not expired, stays. If the call is interrupted, completed transactions remain. Also trims the log of
+    /// changes, if there is one.
     ///
     /// # Errors
     /// Fails as a write does.
@@ -75,7 +76,7 @@ impl Expire {
                     })?;
                     expired.documents += round.deleted;
                     expired.rounds += u64::from(round.deleted > 0);
-                    // A full round that deletes nothing would find the same entries again, as damaged ones are.
+                    // A full round that deletes nothing, because entries are damaged, would find the same entries again.
                     if !round.is_full || round.deleted == 0 {
                         break;
                     }

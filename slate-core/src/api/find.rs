@@ -101,8 +101,8 @@ impl<T> Find<T> {
 }
 
 impl<T: DeserializeOwned + Any> Find<T> {
-    /// Runs the query and keeps its result up to date: the first steps add its rows, and later ones say what commits changed. Changes must be
-    /// [logged](crate::Database::enable_changes). Rows that are equal in the sort, and all rows without one, are in the order of `_id`.
+    /// Runs the query and updates its result: the first steps add its rows, and later ones are the changes by commits. Changes must be
+    /// [logged](crate::Database::enable_changes). Rows with equal sort keys, and all rows without a sort, are in the order of `_id`.
     ///
     /// Changes are matched by the filter as they are read from the log; the query is executed again only if a limited result loses a row.
     ///
@@ -124,7 +124,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: holds the documents of its result in memory; a change costs a search in it.
+    /// Cost: the documents of the result are held in memory; each change costs a search in them.
     ///
     /// # Errors
     /// Code 40573 if changes are not logged; 72 for a skip or a projection; 166 for a view; otherwise as [`Find::run`].
@@ -287,8 +287,8 @@ impl Cursor {
         self.decoding(document, || deserialize_current(self.collection(), document))
     }
 
-    /// Stops the clock of the query until the cursor moves again: [metrics](crate::Metrics) and reports of slow
-    /// queries leave out the time until then. For callers that wait, for example for a client, between two documents.
+    /// Stops the clock of the query until the cursor moves again: [metrics](crate::Metrics) and reports of slow queries
+    /// do not include this time. For callers that wait between two documents, for example for a client.
     pub fn pause(&mut self) {
         Rows::pause(self);
     }

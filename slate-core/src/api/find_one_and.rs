@@ -107,7 +107,7 @@ pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> 
     })
 }
 
-/// Ends the transaction if the projection fails: the document is already changed in it.
+/// Ends the transaction if the projection failed, because the document is already changed in it.
 fn shown_or_undone<D>(writer: &mut dyn Writer, shown: Result<D>) -> Result<D> {
     if let Err(error) = &shown {
         writer.end(&format!("a document that it changed could not be projected: {error}"));

@@ -46,28 +46,28 @@ impl Index {
         Self { request: Request::default(), spec }
     }
 
-    /// Rejects two documents with the same values; a missing field counts as null.
+    /// Makes the index unique: no two documents may have the same values. A missing field counts as null.
     pub fn unique(mut self) -> Self {
         self.spec.unique = true;
         self
     }
 
-    /// Leaves out documents that have none of the fields. The index then serves only queries that require one of them.
+    /// Makes the index sparse: it has no entries for documents that have none of the fields. It then serves only queries that require one of them.
     pub fn sparse(mut self) -> Self {
         self.spec.sparse = true;
         self
     }
 
-    /// Hides the index: writes maintain it, and its uniqueness holds, but no query uses it until
+    /// Hides the index: writes maintain it, and its uniqueness is enforced, but no query uses it until
     /// [`Collection::show_index`](crate::Collection::show_index).
     pub fn hidden(mut self) -> Self {
         self.spec.hidden = true;
         self
     }
 
-    /// Makes it a TTL index: a document is due this long after the date in the index's only field, and
-    /// [`Database::expire`](crate::Database::expire) deletes the documents that are due. Of an array the earliest date
-    /// counts; a document without a date is never due. Fractions of a second are rounded up.
+    /// Makes it a TTL index: a document expires this long after the date in the index's only field, and
+    /// [`Database::expire`](crate::Database::expire) deletes expired documents. Of an array the earliest date counts; a
+    /// document without a date never expires. Fractions of a second are rounded up.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -85,7 +85,7 @@ impl Index {
         self
     }
 
-    /// Contains only documents that match `filter`. The index then serves only queries whose filter implies this one.
+    /// Makes the index partial: it contains only documents that match `filter`, and serves only queries whose filter implies this one.
     pub fn only(mut self, filter: impl IntoDocument) -> Self {
         self.spec.partial = self.request.take(filter);
         self
@@ -100,8 +100,8 @@ impl Index {
         self
     }
 
-    /// Limits the index on `$**` to some fields and what is within them, or to all but some: `{ "tags": 1, "attributes": 1 }`,
-    /// `{ "text": 0 }`. Required if the index has other fields: the projection must leave these out.
+    /// Limits the index on `$**` to some fields with their subfields, or to all but some: `{ "tags": 1, "attributes": 1
+    /// }`, `{ "text": 0 }`. Required if the index has other fields: the projection must exclude these.
     pub fn wildcard_projection(mut self, projection: impl IntoDocument) -> Self {
         self.spec.wildcard_projection = self.request.take(projection);
         self

@@ -18,8 +18,8 @@ use crate::{
 
 /// Creates an index while writers of the collection continue. Returns its name, and whether it is new.
 ///
-/// If the documents violate the index, nothing of it remains; neither if the call is interrupted, unless another one has begun the build.
-/// After a crash or an error of the storage the index remains as being built, and the next call for the same index continues the build.
+/// If the documents violate the index, it is dropped. If the call is interrupted, too, unless another call began the build. After a crash or an error
+/// of the storage the index stays in the state of being built, and the next call for the same index continues the build.
 pub(crate) fn create(
     database: &DatabaseHandle,
     collection: &str,
@@ -34,7 +34,7 @@ pub(crate) fn create(
         let start = Instant::now();
         let created = database.write(call, |writer| writer.create_index(collection, spec, &mut *progress, call));
         match created {
-            // Its documents are few, but have more entries than a transaction may write.
+            // The collection has few documents, but more entries than a transaction may write.
             Err(error) if error.kind() == ErrorKind::TooLarge => begun = begin(BuildSteps::Rounds)?,
             created => {
                 trace::index_built(collection, name, start.elapsed(), created.as_ref().err());
@@ -43,7 +43,7 @@ pub(crate) fn create(
         }
     }
     match begun {
-        // A build in rounds is never small.
+        // With `BuildSteps::Rounds`, `begin_build` never returns `Small`.
         BuildStart::Exists(name) | BuildStart::Small(name) => Ok((name, Created::Exists)),
         BuildStart::Declared { name, keyspace, declared } => {
             finish(database, collection, &[Build { name: name.clone(), keyspace, declared }], progress, call)?;
@@ -54,10 +54,9 @@ pub(crate) fn create(
     }
 }
 
-/// Creates indexes while writers of the collection continue. All of them become ready at once, or none does, with two exceptions: an
-/// index that another call builds as well becomes ready as soon as one of the two calls finishes it; and builds that a crash has
-/// interrupted are continued and finished one by one. Returns how many indexes the collection had, without that on `_id`, if it was
-/// there, and how many it has.
+/// Creates indexes while writers of the collection continue. All of them become ready in one commit, or none does, with two exceptions: an index that
+/// another call builds, too, becomes ready when the first of the two calls finishes it; and builds that a crash has interrupted are continued and
+/// finished one by one. Returns the number of indexes before, without the one on `_id` (`None` if the collection did not exist), and after.
 pub(crate) fn create_all(
     database: &DatabaseHandle,
     collection: &str,
@@ -65,7 +64,7 @@ pub(crate) fn create_all(
     call: &CallContext,
 ) -> Result<(Option<usize>, usize)> {
     call.check()?;
-    // What is wrong with one of the definitions is found before anything is built.
+    // An error in one of the definitions is found before anything is built.
     let begin = |steps| {
         database.write(call, |writer| {
             let before = writer.collection(collection)?.map(|there| there.indexes.len());
@@ -89,7 +88,7 @@ pub(crate) fn create_all(
         })
     };
     let (before, created, builds) = match begin(BuildSteps::Any) {
-        // The documents are few, but have more entries than a transaction may write.
+        // The collection has few documents, but more entries than a transaction may write.
         Err(error) if error.kind() == ErrorKind::TooLarge => begin(BuildSteps::Rounds)?,
         begun => begun?,
     };
@@ -124,8 +123,8 @@ struct Build {
     declared: Created,
 }
 
-/// Fills indexes, and makes all of them ready in one commit. If it fails, those that this call has declared are dropped, unless they are
-/// to be continued later, or another call has finished them.
+/// Fills indexes, and makes all of them ready in one commit. If it fails, the indexes that this call has declared are dropped, unless their builds
+/// are to be continued later or another call has finished them.
 fn finish(
     database: &DatabaseHandle,
     collection: &str,
@@ -138,7 +137,7 @@ fn finish(
         let filled = fill(database, BuildTarget { collection, build }, progress, call);
         trace::index_built(collection, &build.name, start.elapsed(), filled.as_ref().err());
         let Err(error) = filled else { continue };
-        // The same documents would fail every call that builds this index, so the build is given up for all of them.
+        // Every call that builds this index would fail on these documents, so the build is dropped for all calls.
         if error.is_refusal() {
             abandon(database, collection, build);
         }
@@ -152,7 +151,7 @@ fn finish(
     }
 }
 
-/// Drops the builds that this call has declared, if they are not to be continued after this error. Returns the error.
+/// Drops the builds that this call has declared, unless they are to be continued after this error. Returns the error.
 fn abandon_own(database: &DatabaseHandle, collection: &str, builds: &[Build], error: Error) -> Error {
     let is_final =
         error.is_refusal() || error.kind() == ErrorKind::Interrupted || error.code() == Code::INDEX_BUILD_ABORTED.0;
@@ -162,7 +161,7 @@ fn abandon_own(database: &DatabaseHandle, collection: &str, builds: &[Build], er
     error
 }
 
-/// Drops an index that is being built. If that fails, it remains so, and can be dropped or finished later.
+/// Drops an index that is being built. If that fails, the build can be dropped or finished later.
 fn abandon(database: &DatabaseHandle, collection: &str, build: &Build) {
     let _ = database.write(&CallContext::default(), |writer| writer.abandon_build(collection, build.keyspace));
 }
@@ -172,7 +171,7 @@ fn dropped() -> Error {
     Error::new(ErrorKind::NotFound, Code::INDEX_BUILD_ABORTED, message)
 }
 
-/// The index that is filled.
+/// The index to fill.
 #[derive(Clone, Copy)]
 struct BuildTarget<'t> {
     collection: &'t str,
@@ -218,7 +217,7 @@ fn round(database: &DatabaseHandle, target: BuildTarget<'_>, limit: usize, call:
     let BuildTarget { collection, build } = target;
     let mut writer = database.begin_write(call)?;
     let round = writer.build_round(collection, build.keyspace, limit, call)?;
-    // After a crash, lost rounds are repeated.
+    // Not synced: rounds that a crash loses are repeated.
     database.finish(writer, Durability::Deferred)?;
     if let BuildRound::More(documents) | BuildRound::Filled(documents) = &round {
         trace::index_round(collection, &build.name, *documents);

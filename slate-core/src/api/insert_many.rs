@@ -6,8 +6,9 @@ use crate::{
     Error, Result, api::setters::setters, call::Scope, call_context::CallContext, document::borrowed, write::InsertMode,
 };
 
-/// An insertion of documents, in one transaction: all of them or none, unless [`InsertMany::ordered`] says otherwise; a crash
-/// leaves all accepted documents or none. See [`Collection::insert_many`](crate::Collection::insert_many).
+/// An insertion of documents, in one transaction: all of them or none. With [`InsertMany::ordered`], refused documents
+/// are reported instead; a crash leaves all others or none. See
+/// [`Collection::insert_many`](crate::Collection::insert_many).
 #[must_use = "nothing is inserted until `run`"]
 pub struct InsertMany<'d> {
     scope: Scope,
@@ -31,9 +32,9 @@ pub struct InsertManyResult {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WriteError {
-    /// Its position in the caller's list, counted from 0.
+    /// Position in the caller's list, counted from 0.
     pub index: usize,
-    /// Why it was refused.
+    /// The error of the document or operation.
     pub error: Error,
 }
 
@@ -50,7 +51,7 @@ impl std::error::Error for WriteError {
 }
 
 impl InsertManyResult {
-    /// Returns the result if no document was refused, else the first error. What was inserted stays.
+    /// Returns the result if no document was refused, else the first error. This undoes nothing: inserted documents remain.
     ///
     /// # Errors
     /// The error of the first refused document.
@@ -117,7 +118,7 @@ impl<'d> InsertMany<'d> {
         })?;
         let position = |at: usize| positions.get(at).copied().unwrap_or(at);
         if self.mode == InsertMode::Ordered && !outcome.refused.is_empty() {
-            // The refused document comes before the one that could not be serialized, which is therefore not tried.
+            // The refused document comes before the one that could not be serialized, so the latter is not reported.
             errors.clear();
         }
         errors.extend(outcome.refused.into_iter().map(|(at, error)| WriteError { index: position(at), error }));

@@ -14,8 +14,8 @@ use crate::{
     document::As,
 };
 
-/// A live query: an iterator of the steps that build its result, and then of those that keep it up to date. It waits for the next one, and ends only
-/// after an error; see [`Find::live`](crate::Find::live).
+/// A live query: an iterator of the steps that build its result, and then of those that update it. It waits for the next step, and ends only after an
+/// error; see [`Find::live`](crate::Find::live).
 pub struct LiveQuery<T> {
     following: Following<LiveState>,
     collection: Arc<str>,
@@ -27,7 +27,7 @@ impl<T: DeserializeOwned + Any> LiveQuery<T> {
         Self { following, collection, documents: PhantomData }
     }
 
-    /// Returns the next step that comes within this time; `None` if none came.
+    /// Waits at most this time for the next step; `None` if there was none.
     ///
     /// # Errors
     /// Fails if a document is not a `T`; otherwise as the query does. The live query then has ended, except after a conversion.

@@ -31,7 +31,7 @@ struct MigrationStep {
 
 type RunMigration = dyn Fn(&Transaction) -> Result<()> + Send + Sync;
 
-/// What a migration has done.
+/// The result of [`Database::migrate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigrationResult {
@@ -48,7 +48,7 @@ struct Record {
     #[serde(rename = "_id")]
     number: i64,
     name: String,
-    /// When it was completed.
+    /// When the step was executed.
     at: DateTime,
 }
 
@@ -84,7 +84,7 @@ impl Migrations {
         self
     }
 
-    /// Returns the steps with the limits of a handle where their options have none.
+    /// Returns the steps with the limits of a handle in place of those that their options do not set.
     #[cfg(feature = "async")]
     pub(crate) fn limited(&self, database: &Database) -> Self {
         self.clone().options(database.limited(&self.options))
@@ -128,7 +128,7 @@ impl Migrations {
     }
 
     pub(crate) fn run(&self, database: &Database) -> Result<MigrationResult> {
-        // Most programs start with a database that has all steps, which needs no transaction.
+        // Usually the database has all steps already, and no transaction is needed.
         let mut done = self.check(&records(&database.collection(RECORDS))?)?;
         let mut applied = Vec::new();
         while let Some(step) = self.steps.get(done) {
@@ -177,9 +177,9 @@ impl Database {
     /// after an error or a crash the database has all steps before the failed one, and nothing of the failed step.
     ///
     /// Completed steps are recorded in the collection `slate.migrations`, which is a collection like others: copies and
-    /// backups contain it. If several threads migrate at the same time, each step is executed by one of them, and all
-    /// return when the last step is committed. On every store, only one process at a time can have the database open for
-    /// writing; others get [`ErrorKind::Locked`] when they open it.
+    /// backups contain it. If several threads migrate at the same time, each step is committed by one of them, and all
+    /// return when the last step is committed. So it is with several processes on a store that they share; on other
+    /// stores only one process at a time can have the database open for writing.
     ///
     /// ```
     /// use bson::{Document, doc};

@@ -13,18 +13,18 @@
 //!
 //! # What must stay true
 //!
-//! - **Handles are cheap.** A `Database` or `Collection` can be cloned, shared and sent. Getting a collection neither reads nor
-//!   creates it: it exists from its first write on.
-//! - **A call without options executes at once** (`insert_one`, `find_by_id`); one with options returns a builder, which is
-//!   `#[must_use]` and executes when it is run. An argument that cannot be converted is an error of `run`, not a panic of the
-//!   builder, so that calls can be chained.
+//! - **Handles are cheap.** A `Database` or `Collection` can be cloned, shared and sent. Getting a collection neither
+//!   reads nor creates it: its first write creates it.
+//! - **A method without options executes the call** (`insert_one`, `find_by_id`); one with options returns a builder,
+//!   which is `#[must_use]` and executes when it is run. An argument that cannot be converted is an error of `run`, not
+//!   a panic of the builder, so that calls can be chained.
 //! - **One type serves every scope.** `Collection` has the same methods on the database, in a snapshot (its reading half) and in
 //!   a transaction, so that a function that takes a collection works in all of them.
 //! - **No store in any type.** `Database` and `Collection` have no type parameter for it, and its errors are mapped to
 //!   [`Error`](crate::Error) below. A service changes its store by its URL.
 //! - **Conversion happens here and nowhere below.** A `T` becomes bytes ([`document`](crate::document)) before a call goes down, and rows become
 //!   `T` when they are read. All other folders know only raw BSON.
-//! - **Nothing is decided here.** A type checks what its own arguments allow and passes them on. What a query means is in
+//! - **Nothing is decided here.** A type checks its own arguments and passes them on. What a query means is in
 //!   `slate-query`, how it is executed in [`plan`](crate::plan) and [`exec`](crate::exec). `aio` and `command` rely on
 //!   that: they call the same functions.
 //!
@@ -35,7 +35,7 @@
 //! | file | contents |
 //! |---|---|
 //! | [`collection`], [`database`], [`snapshot`], [`transaction`] | the handles |
-//! | [`setters`] | options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and described once |
+//! | [`setters`] | setters of options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and documented once |
 //! | [`scoped_request`] | the request of a builder, with its collection and scope; trying a call without waiting |
 //! | [`find`], [`row`] | beside the query: rows as they are lent, and as values of a type |
 //! | [`document`](crate::document) | arguments that are documents, and conversion from and to `T` |

@@ -2,13 +2,13 @@ use bson::RawDocumentBuf;
 
 use crate::{IntoDocument, Result};
 
-/// What an update does to each of its documents.
+/// The change that an update makes to each of its documents.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum UpdateModifications {
     /// Update operators: `{ $inc: { n: 1 } }`.
     Operators(RawDocumentBuf),
-    /// The stages of a pipeline, each of which makes the document anew: `$set` (`$addFields`), `$unset`, `$project`, and
+    /// The stages of a pipeline, each of which returns a new document: `$set` (`$addFields`), `$unset`, `$project`, and
     /// `$replaceRoot` (`$replaceWith`).
     Pipeline(Vec<RawDocumentBuf>),
 }
@@ -28,7 +28,7 @@ pub enum UpdateModifications {
 /// # }
 /// ```
 pub trait IntoUpdate {
-    /// Converts it.
+    /// Converts the argument.
     ///
     /// # Errors
     /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte.

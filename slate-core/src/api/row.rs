@@ -3,7 +3,7 @@ use std::{fmt, ops::Deref};
 use bson::{RawArray, RawBinaryRef, RawBsonRef, RawDocument, RawDocumentBuf, error::Result};
 use slate_query::raw::{Kind, Value};
 
-/// A document that a cursor lends: bson's [`RawDocument`], by `Deref`. `Display` and `Debug` show it as extended JSON.
+/// A document that a cursor lends. It dereferences to bson's [`RawDocument`]. `Display` and `Debug` show it as extended JSON.
 ///
 /// The methods defined here return references that are valid as long as the document is lent. The methods of `RawDocument` that are
 /// reached by `Deref` return references that are valid as long as this value; use [`as_raw`](Row::as_raw) to have the longer lifetime.

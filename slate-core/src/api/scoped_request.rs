@@ -11,7 +11,7 @@ use crate::{
     interrupt::CallLimits,
 };
 
-/// What the builders of calls collect: a request, with the collection and the scope in which it is executed.
+/// The arguments that the builder of a call collects, with the collection and the scope in which it is executed.
 #[derive(Clone)]
 pub(crate) struct ScopedRequest {
     pub(super) scope: Scope,
@@ -20,7 +20,7 @@ pub(crate) struct ScopedRequest {
 }
 
 impl ScopedRequest {
-    /// Returns a call that a handle with these limits begins now.
+    /// Creates the arguments of a call that begins now, within the limits of its handle.
     pub(super) fn new(scope: Scope, collection: &Arc<str>, limits: &CallLimits, mut request: Request) -> Self {
         request.call = CallContext::begin(limits);
         Self { scope, collection: Arc::clone(collection), request }
@@ -40,8 +40,8 @@ pub(crate) trait TriedCall: Clone {
 
     fn scoped_mut(&mut self) -> &mut ScopedRequest;
 
-    /// Returns the same call, but one that ends when it has spent the budget. `None` if it is not tried: a pipeline that writes, and
-    /// every call in a scope that would wait.
+    /// Returns the same call with this budget: it ends when it has spent it. `None` if the call must not be tried: a pipeline that writes, and every
+    /// call in a scope that would wait.
     fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
         let ScopedRequest { scope, request, .. } = self.scoped();
         if !scope.tries_queries() || request.writes() {

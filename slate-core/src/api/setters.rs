@@ -16,15 +16,15 @@ macro_rules! setters {
 
     (@ sort $to:tt) => {
         setters! { @method $to
-            /// Orders by fields, each 1 (ascending) or -1; `{ $natural: 1 }` is the order of `_id`. A write to one document
-            /// takes the first in this order, by default in the order of `_id`. Distinct values can be sorted by their own
-            /// path only.
+            /// Orders by fields, each 1 (ascending) or -1; `{ $natural: 1 }` is the order of `_id`. A write of one
+            /// document changes the first in this order, by default in the order of `_id`. Distinct values can be
+            /// sorted by their own path only.
             sort(sort: impl crate::IntoDocument)
         }
     };
     (@ projection $to:tt) => {
         setters! { @method $to
-            /// Returns only some fields of each document, as a MongoDB projection says.
+            /// Sets the projection, in MongoDB's form: the fields to return of each document.
             projection(projection: impl crate::IntoDocument)
         }
     };
@@ -48,15 +48,15 @@ macro_rules! setters {
     };
     (@ memory_limit $to:tt) => {
         setters! { @method $to
-            /// Holds rows in at most this many bytes of memory and the rest in temporary files. The default is the
-            /// database's, see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
+            /// Sets the maximum bytes of rows held in memory; the rest is written to temporary files. The default is
+            /// the database's, see [`DatabaseBuilder::memory_limit`](crate::DatabaseBuilder::memory_limit).
             memory_limit(bytes: usize)
         }
     };
     (@ allow_disk_use $to:tt) => {
         setters! { @method $to
-            /// Whether rows beyond the memory limit are written to temporary files, which is the default. Otherwise the call fails
-            /// with MongoDB's code 292.
+            /// Sets whether rows beyond the memory limit are written to temporary files, which is the default. Otherwise the call fails with
+            /// MongoDB's code 292.
             allow_disk_use(is_allowed: bool)
         }
     };
@@ -76,14 +76,14 @@ macro_rules! setters {
     };
     (@ bypass_document_validation $to:tt) => {
         setters! { @method $to
-            /// Writes documents that violate the validator of the collection. The default is `false`.
+            /// Sets whether documents that violate the validator of the collection are written. The default is `false`.
             bypass_document_validation(is_bypassed: bool)
         }
     };
     (@ bypass_empty_ts_replacement $to:tt) => {
         setters! { @method $to
-            /// Stores empty timestamps, `Timestamp(0, 0)`, unchanged. By default those at the top level of documents that are inserted or
-            /// that replace others become the current time.
+            /// Sets whether empty timestamps, `Timestamp(0, 0)`, are stored unchanged. By default those at the top level of inserted documents and
+            /// replacements become the current time.
             bypass_empty_ts_replacement(is_bypassed: bool)
         }
     };
@@ -130,15 +130,14 @@ macro_rules! setters {
     };
     (@ ordered $to:tt) => {
         setters! { @method $to
-            /// Does the writes that can be done and reports the others in the result's `errors`. With `true` the first
-            /// refused write ends the call, and those before it are done; with `false` every write that is not refused is
-            /// done, in order.
+            /// Reports refused writes in the result's `errors`. With `true` the first refused write ends the call, and
+            /// those before it are done; with `false` all other writes are done, in order.
             ordered(ordered: bool)
         }
     };
     (@ all_or_nothing $to:tt) => {
         setters! { @method $to
-            /// Does all writes or none: if one is refused, the call fails with its error.
+            /// Does all writes or none: if a write is refused, the call fails with its error.
             all_or_nothing()
         }
     };

@@ -11,14 +11,14 @@ use crate::{
 /// An open transaction over any number of collections. It reads one commit and its own writes; whether it conflicts with
 /// changes to what it only read depends on its [isolation](crate::TransactionOptions::isolation).
 ///
-/// Dropping it rolls it back. A write that is rejected or interrupted leaves it unchanged, and it can be used further;
-/// the operations of a bulk write before the rejected one remain. If the storage fails during a write, or a pipeline with `$out` or
-/// `$merge` fails after it has written something, the transaction ends: later calls fail and nothing is committed.
+/// Dropping it rolls it back. A write that is rejected or interrupted leaves it unchanged and usable; the operations of a bulk write before the
+/// rejected one remain. If the storage fails during a write, or a pipeline with `$out` or `$merge` fails after it has written documents, the
+/// transaction ends: later calls fail and nothing is committed.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     database: DatabaseHandle,
     open: OpenTransaction,
-    /// The database whose collections it names.
+    /// The database of [`Transaction::collection`].
     name: DatabaseName,
     durability: Durability,
 }
@@ -68,7 +68,7 @@ impl Transaction {
         &self.open
     }
 
-    /// Commits everything, or fails and commits nothing. Its durability is that of its options, by default the database's.
+    /// Commits all changes, or fails and commits none. The durability is that of the options, by default the database's.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if another transaction has committed a change to what this one
@@ -96,7 +96,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // Handles of collections can outlive this value, so the store's transaction is ended here.
+        // Handles of collections can outlive this value, so the store's transaction must be ended here.
         self.open.end();
     }
 }

@@ -1,10 +1,10 @@
 use crate::{IntoDocument, Result, ValidationAction, ValidationLevel, call::Request, write::ValidatorSpec};
 
-/// The condition that the documents of a collection must fulfil; see [`CollectionOptions::validator`](crate::CollectionOptions::validator)
-/// and [`Collection::set_validator`](crate::Collection::set_validator).
+/// The condition that the documents of a collection must meet; see [`CollectionOptions::validator`](crate::CollectionOptions::validator) and
+/// [`Collection::set_validator`](crate::Collection::set_validator).
 ///
-/// A write that violates it fails with MongoDB's code 121, and [`Error::details`](crate::Error::details) says which conditions the
-/// document violates. Documents that are stored already are not checked.
+/// A write that violates it fails with MongoDB's code 121, and [`Error::details`](crate::Error::details) returns the conditions that the document
+/// violates. Stored documents are not checked.
 ///
 /// ```
 /// use bson::doc;

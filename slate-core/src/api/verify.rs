@@ -45,10 +45,10 @@ impl<'p> Verify<'p> {
 
     setters! { call: deadline, cancel }
 
-    /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
+    /// Checks one commit, while writers continue. Damage is returned in the report; it is not an error of the call.
     ///
-    /// Outside of snapshots and transactions, the store first compares what it has on the device with its checksums. `Deferred` commits
-    /// are synced for that, and on redb commits wait for a moment.
+    /// Outside of snapshots and transactions, the store first verifies its checksums. `Deferred` commits are synced for that, and on redb commits
+    /// wait for a short time.
     ///
     /// Cost: reads all files, then every document once and looks up each of its index entries. An index with surplus entries is scanned.
     ///
@@ -68,7 +68,7 @@ impl<'p> Verify<'p> {
                 let snapshot = database.reader(&call)?;
                 for collection in snapshot.catalog().collections() {
                     match snapshot.verify(&collection.name, &mut run) {
-                        // Others may be sound.
+                        // Other collections may be sound.
                         Err(error) if error.kind() == ErrorKind::Corrupt => {
                             run.found(unreadable(&collection.name, &error));
                         }

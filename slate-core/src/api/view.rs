@@ -53,13 +53,13 @@ impl View {
         Self { request: Request::default(), on: view.on.to_string(), pipeline: view.pipeline.clone() }
     }
 
-    /// Returns the view with the names that its database uses.
+    /// Returns the view with names within its database instead of stored names.
     pub(crate) fn shown(view: &ViewInfo) -> Self {
         let on = namespace::split(&view.on).1.to_owned();
         Self { request: Request::default(), on, pipeline: stage_names::shown_stages(&view.pipeline) }
     }
 
-    /// Returns the definition of the view with the stored name `name`. It reads the collections of its own database.
+    /// Returns the definition of the view with the stored name `name`. Its collections are those of its own database.
     pub(crate) fn spec(&self, name: &str, collation: Option<RawDocumentBuf>) -> Result<ViewSpec> {
         self.request.check()?;
         let database = namespace::split(name).0;

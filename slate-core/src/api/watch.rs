@@ -25,7 +25,7 @@ use crate::{
     document::from_raw,
 };
 
-/// The options of a stream of changes; see [`Collection::watch`](crate::Collection::watch) and
+/// The options of a change stream; see [`Collection::watch`](crate::Collection::watch) and
 /// [`Database::watch`](crate::Database::watch).
 #[derive(Clone)]
 #[must_use = "nothing is watched until `run`"]
@@ -65,19 +65,19 @@ impl Watch {
         self.request.accept(Token::read(Doc::from(&token)))
     }
 
-    /// Sets what the events of updates contain as `fullDocument`.
+    /// Sets the content of `fullDocument` in events of updates.
     pub fn full_document(mut self, full_document: FullDocument) -> Self {
         self.full_document = full_document;
         self
     }
 
-    /// Sets what events contain as `fullDocumentBeforeChange`.
+    /// Sets the content of `fullDocumentBeforeChange`.
     pub fn full_document_before_change(mut self, before: FullDocumentBeforeChange) -> Self {
         self.before = before;
         self
     }
 
-    /// Continues after the event with this token: misses none and repeats none, also after a restart and in another process.
+    /// Continues after the event with this resume token: no event is lost or repeated, also after a restart and in another process.
     pub fn resume_after(mut self, token: impl IntoDocument) -> Self {
         if let Some(token) = self.token(token) {
             self.start = StreamStart::ResumeAfter(token);
@@ -99,7 +99,7 @@ impl Watch {
         self
     }
 
-    /// Shows changes of indexes and collections as well, and more of other events: MongoDB's `showExpandedEvents`.
+    /// Also returns events of created and changed collections and indexes, and further fields of other events: MongoDB's `showExpandedEvents`.
     pub fn expanded_events(mut self) -> Self {
         self.expanded = Expanded::Yes;
         self
@@ -107,7 +107,7 @@ impl Watch {
 
     setters! { request: let_variables, collation; request.call: deadline, cancel }
 
-    /// Opens the stream. From here on no commit is missed.
+    /// Opens the stream. It returns all later commits.
     ///
     /// # Errors
     /// Code 40573 if [changes are not logged](crate::Database::enable_changes); `ChangeStreamHistoryLost` (286) if the start is no longer in
@@ -134,7 +134,7 @@ impl Watch {
 
 crate::debug::shown! { self: Watch { watched: self.watched, pipeline: self.request.stages() } }
 
-/// A stream of changes: an iterator that waits for the next event, and ends only after the collection or the database was dropped or renamed
+/// A change stream: an iterator that waits for the next event, and ends only after the collection or the database was dropped or renamed
 /// (`invalidate`), or after an error.
 ///
 /// While it waits the stream holds no snapshot.
@@ -154,11 +154,11 @@ pub struct ChangeStream {
     following: Following<ChangeStreamState>,
 }
 
-/// How long a stream waits at most before it looks for a cancelled token or a passed deadline.
+/// The longest wait of a stream between two checks of its token and its deadline.
 const LOOK: Duration = Duration::from_millis(100);
 
 impl ChangeStream {
-    /// Returns the next event that comes within this time. `None` if none came, or the stream has ended.
+    /// Waits at most this time for the next event. `None` if there was none, or the stream has ended.
     ///
     /// # Errors
     /// `ChangeStreamHistoryLost` (286) if the log was trimmed beyond the stream's position; code 47 if a required image is missing; an
@@ -172,13 +172,13 @@ impl ChangeStream {
         Ok(next.map(|ready| ChangeEvent { document: ready.document }))
     }
 
-    /// Returns the token with which [`Watch::resume_after`] continues after what was returned. It advances also while no event comes.
+    /// Returns the resume token after the events returned so far, for [`Watch::resume_after`]. It advances also while there are no events.
     pub fn resume_token(&self) -> RawDocumentBuf {
         RawDocumentBuf::from_bytes(self.following.state.token().document()).unwrap_or_default()
     }
 }
 
-/// Follows the log, and waits on the thread of the caller.
+/// A follower of the log that waits on the caller's thread.
 pub(crate) struct Following<F> {
     pub(crate) state: F,
     call: CallContext,
@@ -190,7 +190,7 @@ impl<F: Follower> Following<F> {
         Self { state, call, has_failed: false }
     }
 
-    /// Returns the next item that comes until then; `None` after that, or when the follower has ended.
+    /// Waits until this time for the next item; `None` if there was none, or the follower has ended.
     pub(crate) fn next_until(&mut self, until: Option<Instant>) -> Result<Option<F::Item>> {
         if self.has_failed {
             return Ok(None);
@@ -213,7 +213,7 @@ impl<F: Follower> Following<F> {
             }
             let woken = Parked::here();
             let waiting = self.state.wait(Arc::clone(&woken).into())?;
-            // A commit between the read and the wait has woken nobody.
+            // Reads again: a commit between the read and the registration has not woken this thread.
             if self.state.read(&self.call)? == ReadOutcome::Ready {
                 continue;
             }
@@ -289,7 +289,7 @@ impl Iterator for ChangeStream {
 
 crate::debug::shown! { self: ChangeStream { watched: self.following.state.watched() } }
 
-/// An event of a [`ChangeStream`]: MongoDB's document, and its parts.
+/// An event of a [`ChangeStream`]: MongoDB's change event, and its fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangeEvent {
     document: RawDocumentBuf,
@@ -301,8 +301,8 @@ impl ChangeEvent {
         Self { document }
     }
 
-    /// Returns what happened: `insert`, `update`, `replace`, `delete`, `drop`, `rename`, `dropDatabase`, `invalidate`, or, among expanded
-    /// events, `create`, `createIndexes`, `dropIndexes` or `modify`. Empty if the pipeline has removed it.
+    /// Returns the kind of the event: `insert`, `update`, `replace`, `delete`, `drop`, `rename`, `dropDatabase`, `invalidate`, or, among expanded
+    /// events, `create`, `createIndexes`, `dropIndexes` or `modify`. Empty if the pipeline has removed the field.
     pub fn operation_type(&self) -> &str {
         self.field("operationType").and_then(Value::as_str).unwrap_or_default()
     }
@@ -333,17 +333,17 @@ impl ChangeEvent {
         self.document("fullDocumentBeforeChange")
     }
 
-    /// Returns the token with which [`Watch::resume_after`] continues after this event.
+    /// Returns the resume token of this event, for [`Watch::resume_after`].
     pub fn resume_token(&self) -> RawDocumentBuf {
         self.part("_id").map(RawDocument::to_owned).unwrap_or_default()
     }
 
-    /// Returns MongoDB's document.
+    /// Returns MongoDB's change event.
     pub fn as_raw(&self) -> &RawDocument {
         &self.document
     }
 
-    /// Returns MongoDB's document.
+    /// Returns MongoDB's change event.
     pub fn into_raw(self) -> RawDocumentBuf {
         self.document
     }

@@ -15,7 +15,7 @@ use slate_store::View;
 
 use crate::{Error, ErrorKind, Result};
 
-/// Cancels operations from any thread: those that hold a clone of the token.
+/// Cancels, from any thread, the operations that hold a clone of the token.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<CancelNode>);
 

@@ -168,7 +168,7 @@ pub enum FullDocument {
     UpdateLookup,
     /// The document just after the update, if the collection [keeps images](crate::Collection::keep_images); otherwise null.
     WhenAvailable,
-    /// The same, but the stream fails with MongoDB's code 47 if there is none.
+    /// Like `WhenAvailable`, but the stream fails with MongoDB's code 47 instead of null.
     Required,
 }
 
@@ -180,6 +180,6 @@ pub enum FullDocumentBeforeChange {
     Off,
     /// The document just before, if the collection [keeps images](crate::Collection::keep_images); otherwise null.
     WhenAvailable,
-    /// The same, but the stream fails with MongoDB's code 47 if there is none.
+    /// Like `WhenAvailable`, but the stream fails with MongoDB's code 47 instead of null.
     Required,
 }

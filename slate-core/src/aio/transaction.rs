@@ -55,8 +55,8 @@ impl Transaction {
     /// Returns a collection whose reads and writes belong to this transaction. Once the transaction has ended, its
     /// calls fail with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
     ///
-    /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
-    /// rows is fine.
+    /// A read gathers all its rows when it begins: it sees earlier writes, and the caller may write while iterating
+    /// over the rows.
     pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
         self.collection_of(&self.name, name)
     }

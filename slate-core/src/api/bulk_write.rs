@@ -15,7 +15,7 @@ use crate::{
 /// [`Database::bulk_write`](crate::Database::bulk_write).
 ///
 /// Each operation is applied or refused as a whole, and sees the changes of the operations before it. By default the
-/// first refused operation ends the call, see [`BulkWrite::ordered`]. The other operations are committed in one
+/// first refused operation ends the call, see [`BulkWrite::ordered`]. The applied operations are committed in one
 /// transaction: a crash leaves all of them or none. To apply all operations or none, run it in
 /// [`Database::transact`](crate::Database::transact) and call [`BulkWriteResult::into_result`].
 #[must_use = "nothing is written until `run`"]

@@ -104,7 +104,8 @@ impl<T: DeserializeOwned + Any> Find<T> {
     /// Runs the query and updates its result: the first steps add its rows, and later ones are the changes by commits. Changes must be
     /// [logged](crate::Database::enable_changes). Rows with equal sort keys, and all rows without a sort, are in the order of `_id`.
     ///
-    /// Changes are matched by the filter as they are read from the log; the query is executed again only if a limited result loses a row.
+    /// Changed documents are tested by the filter. The query is executed again only if a limited result loses a row, if there are very many changes,
+    /// or if the log or the collection is gone.
     ///
     /// ```
     /// # use slate_core::{ChangeLog, Database, bson::{Document, doc}};

@@ -37,7 +37,7 @@
 //! | [`collection`], [`database`], [`snapshot`], [`transaction`] | the handles |
 //! | [`setters`] | setters of options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and documented once |
 //! | [`scoped_request`] | the request of a builder, with its collection and scope; trying a call without waiting |
-//! | [`find`], [`row`] | beside the query: rows as they are lent, and as values of a type |
+//! | [`find`], [`row`] | the query, and its rows: lent documents, or values of a type |
 //! | [`document`](crate::document) | arguments that are documents, and conversion from and to `T` |
 //! | [`options`](crate::options) | enums that the other folders read, too |
 //!

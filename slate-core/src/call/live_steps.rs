@@ -6,7 +6,7 @@
 //! ```text
 //! before       A B C D        after    C A N D
 //! removed      A   C D        B, the last one first
-//! stay         A     D        the longest ascent of the old places, in the new order: C A D is 1 0 2
+//! stay         A     D        the longest ascent of the old positions, in the new order: C A D is 1 0 2
 //! step by step C A D          C moves before A
 //!              C A N D        N is added behind A
 //! ```

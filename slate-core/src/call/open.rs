@@ -25,7 +25,7 @@ pub(crate) struct OpenOptions {
     pub(crate) slow_queries: SlowQueries,
 }
 
-/// Opens any store.
+/// Opens a database on any store.
 pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     let backend: Arc<dyn Engine> = Backend::open(store, options)?;
     Ok(backend)

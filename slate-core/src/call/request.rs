@@ -249,8 +249,8 @@ impl Request {
     }
 
     /// Executes a find of one document by reading its key, on a store on a network: that is one round trip, while a query takes another one for its
-    /// snapshot. Calls `visitor` with the document if it exists. Returns false, having done nothing, if a query is needed: on another store, or for a
-    /// filter other than a plain `_id`.
+    /// snapshot. Calls `visitor` with the document if it exists. Returns false, having done nothing, if a query is needed, for example on another
+    /// store or for a filter other than a plain `_id`.
     pub(crate) fn look_up(&self, scope: &Scope, collection: &str, visitor: RecordVisitor<'_>) -> Result<bool> {
         let is_remote = matches!(scope, Scope::Database(database) if database.is_remote());
         let Some(id) = is_remote.then(|| self.only_id()).flatten() else { return Ok(false) };

@@ -225,7 +225,8 @@ impl<S: Store> Backend<S> {
         Ok(attempt)
     }
 
-    /// Executes `work` and renews its leases meanwhile, which this process holds. Without leases if only this process writes to the database.
+    /// Executes `work`, and meanwhile renews its leases, which this process must hold. If only this process writes to the database, there are no
+    /// leases.
     fn holding<R>(&self, works: &[LeasedWork], work: impl FnOnce() -> Result<R>) -> Result<R> {
         let is_exclusive = self.shared.capabilities.exclusive;
         let held = (!is_exclusive).then(|| HeldLeases::renew(self.this.clone(), works.to_vec()));

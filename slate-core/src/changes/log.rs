@@ -312,7 +312,7 @@ pub(crate) struct Trim {
     pub(crate) end: Vec<u8>,
 }
 
-/// The bytes of the log that one trimming commit deletes, about: writers wait for it.
+/// About how many bytes of the log one commit trims: writers wait for that commit.
 const TRIM_BYTES: u64 = 4 << 20;
 
 /// Returns the oldest part of the log that exceeds its limits of age and size; `None` if the log is within them. The last commit stays.

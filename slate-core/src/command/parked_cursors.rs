@@ -338,7 +338,7 @@ fn not_owned(id: i64) -> Error {
     Error::invalid(Code::UNAUTHORIZED, message)
 }
 
-/// Fails unless the cursor was opened by this session, or without one if there is none.
+/// Fails unless `session` is the session that opened the cursor, `owner`. `None`: no session.
 fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Result<()> {
     let (code, message) = match (owner, session) {
         _ if owner == session => return Ok(()),
@@ -350,7 +350,7 @@ fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Resul
     Err(Error::invalid(Code(code), message).at("lsid"))
 }
 
-/// Fails unless the cursor was opened in this transaction, or outside of one if there is none.
+/// Fails unless `within` is the transaction that opened the cursor, `of`. `None`: no transaction.
 fn check_transaction(id: i64, of: Option<i64>, within: Option<i64>) -> Result<()> {
     let (code, message) = match (of, within) {
         _ if of == within => return Ok(()),

@@ -39,7 +39,7 @@ pub(crate) struct RangeCursors<V: View> {
     keyspace: Keyspace,
     direction: Direction,
     ranges: std::vec::IntoIter<KeyRange>,
-    /// The cursors that were opened ahead.
+    /// The cursors that were opened and not yet returned by `next`.
     ahead: std::vec::IntoIter<V::Cursor>,
     /// The most ranges whose cursors are opened in one round trip.
     at_once: usize,

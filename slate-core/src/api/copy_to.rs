@@ -62,7 +62,7 @@ pub enum ExistingCollections {
     Replace,
 }
 
-/// How far a copy has come; see [`CopyTo::progress`].
+/// The progress of a copy; see [`CopyTo::progress`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CopyProgress<'r> {
@@ -76,7 +76,7 @@ pub struct CopyProgress<'r> {
     pub total: u64,
 }
 
-/// What a copy has written.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CopyResult {

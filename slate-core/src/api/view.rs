@@ -39,12 +39,12 @@ impl View {
         Self { request, on: on.into(), pipeline }
     }
 
-    /// Returns the name of the collection or view that it reads.
+    /// Returns the name of the collection or view that the view reads.
     pub fn on(&self) -> &str {
         &self.on
     }
 
-    /// Returns the stages.
+    /// Returns the stages of the view's pipeline.
     pub fn pipeline(&self) -> &[RawDocumentBuf] {
         &self.pipeline
     }

@@ -137,7 +137,7 @@ impl Request {
         Ok(update)
     }
 
-    /// Parses everything except the projection.
+    /// Parses the request without its projection.
     pub(crate) fn parse(&self, defined: &Definitions<'_>, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
         let mut query = Query::of(self.parse_filter(defined)?);

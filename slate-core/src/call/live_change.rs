@@ -26,7 +26,7 @@ pub enum LiveChange<T> {
     },
     /// A row moved.
     Moved {
-        /// The position of the row before.
+        /// The position of the row before the move.
         from: usize,
         /// The position of the row in the result without it.
         to: usize,

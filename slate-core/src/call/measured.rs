@@ -36,7 +36,7 @@ pub(super) struct MeasuredCall {
     bytes: u64,
     /// Documents that a write has inserted, changed or deleted.
     written: u64,
-    /// What the call examined without a plan.
+    /// Keys and documents examined without a plan.
     examined: Examined,
     /// What the plan examines; only for a span or a report of slow queries.
     tally: Option<Arc<Tally>>,
@@ -219,7 +219,7 @@ impl MeasuredCall {
         }
     }
 
-    /// Returns what was examined, with a plan or without.
+    /// Returns the keys and documents examined, with and without a plan.
     fn all_examined(&self) -> Examined {
         self.examined + self.tally.as_ref().map(|tally| tally.examined()).unwrap_or_default()
     }

@@ -65,7 +65,7 @@ pub(crate) struct Event<'e> {
     pub(crate) source: EventSource<'e>,
     /// The new document of an insert, an update and a replacement. `{_id}` for a delete. For a definition: the details of its change.
     pub(crate) document: Doc<'e>,
-    /// What an update changed.
+    /// The changes of an update: MongoDB's `updateDescription`.
     pub(crate) description: Option<Doc<'e>>,
     /// The document before an update, a replacement or a delete, if the collection logs it (`changeStreamPreAndPostImages`).
     pub(crate) before: Option<Doc<'e>>,

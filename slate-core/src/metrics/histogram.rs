@@ -28,7 +28,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Returns the sum of their times.
+    /// Returns the sum of the times of the measured calls.
     pub fn sum(&self) -> Duration {
         self.sum
     }

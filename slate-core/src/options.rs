@@ -30,8 +30,8 @@ pub enum ExplainVerbosity {
     /// The plan, without executing it.
     #[default]
     QueryPlanner,
-    /// Executes the plan and adds what each node did. Reading the clock for each row makes execution slower. For an
-    /// update or a deletion, only the query for its targets is executed: nothing is written.
+    /// Executes the plan and adds the counts and times of each node. Reading the clock for each row makes execution
+    /// slower. For an update or a deletion, only the query for its targets is executed: nothing is written.
     ExecutionStats,
 }
 

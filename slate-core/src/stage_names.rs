@@ -49,7 +49,7 @@ pub(crate) fn stored_or_kept(database: &str, collection: &str) -> String {
     }
 }
 
-/// Returns the stages of a view with the names that its readers use.
+/// Returns the stages of a view with names within databases instead of stored names.
 pub(crate) fn shown_stages(stages: &[RawDocumentBuf]) -> Vec<RawDocumentBuf> {
     // Only invalid names fail, and these are stored names.
     renamed(stages, &|name| Ok(namespace::split(name).1.to_owned())).unwrap_or_else(|_| stages.to_vec())

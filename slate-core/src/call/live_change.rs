@@ -28,7 +28,7 @@ pub enum LiveChange<T> {
     Moved {
         /// The position of the row before the move.
         from: usize,
-        /// The position of the row in the result without it.
+        /// The new position, counted in the rows without this one.
         to: usize,
         /// The document, which may have changed.
         document: T,

@@ -38,7 +38,7 @@ pub(super) struct MeasuredCall {
     written: u64,
     /// Keys and documents examined without a plan.
     examined: Examined,
-    /// What the plan examines; only for a span or a report of slow queries.
+    /// The counts of the plan; `None` unless a span or a report of slow queries needs them.
     tally: Option<Arc<Tally>>,
     /// The collection and the filter of a read whose rows outlive the query, for a report.
     subject: Option<Box<OwnedSubject>>,

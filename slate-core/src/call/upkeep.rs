@@ -40,7 +40,7 @@ pub(super) struct StaleQueue {
 #[derive(Default)]
 struct Waiting {
     collections: Vec<StaleCollection>,
-    /// Whether a thread takes collections from the queue until it is empty.
+    /// Whether the thread runs. It ends when the queue is empty.
     is_served: bool,
 }
 

@@ -10,7 +10,7 @@
 use slate_query::raw::{Doc, Value, write_one};
 use slate_store::Keyspace;
 
-/// What happened to a document or a definition.
+/// The kind of a change, of a document or a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     Insert,

@@ -264,7 +264,7 @@ fn bisect(view: &impl View, log: &ChangeLogInfo, is_met: impl Fn(&EntryHead, u64
         return Ok(None);
     };
     let (mut low, mut high, mut found) = (first.version, last.version, None);
-    // The least version of an entry that meets the condition is at least `low`; all above `high` are known to meet it.
+    // The result is at least `low`; all entries with versions above `high` meet the condition.
     while low <= high {
         let middle = low + (high - low) / 2;
         let Some((at, head, length)) =

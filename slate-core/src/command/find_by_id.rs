@@ -24,7 +24,7 @@ use crate::{
 /// exceeds it.
 const AROUND: usize = 300;
 
-/// Documents that concern sessions, drivers and the choice of a server. Every read sees the latest commit, whatever its concern.
+/// Fields for sessions, drivers and the choice of a server, which must be documents. Every read sees the latest commit, whatever its read concern.
 const WITHOUT_EFFECT: [&[u8]; 4] = [b"$clusterTime", b"$readPreference", b"lsid", b"readConcern"];
 
 /// A `find` by `_id`.

@@ -16,11 +16,11 @@ use crate::{Bounds, Change, Keyspace, Result, Write};
 /// What a commit has written.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Written {
-    /// The bytes of keys and values that it added; negative if it removed more.
+    /// Bytes of keys and values that it added; negative if it removed more.
     pub(super) added: i64,
-    /// The most bytes of pages that it can have replaced, apart from branch pages.
+    /// Upper bound of the bytes of the pages that it replaced, without branch pages.
     pub(super) replaced: u64,
-    /// Whether it dropped a keyspace, whose size is not known.
+    /// Whether it dropped a keyspace. The bytes of that are in neither count.
     pub(super) has_dropped: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'t> Applying<'t> {
             Change::Writes(writes) => write(table, self.storage, writes)?,
             Change::DeleteRange(bounds) => delete_range(table, bounds)?,
         };
-        // Pages that were replaced meanwhile are written when redb's buffer is full.
+        // redb writes changed pages before the commit when its write buffer is full.
         check_room(self.storage)
     }
 }
@@ -69,7 +69,7 @@ impl AddAssign for Written {
     }
 }
 
-/// Fails if something did not fit on the device, so that the rest of a large transaction is not buffered in memory.
+/// Fails if a write did not fit on the device, so that the rest of a large transaction is not buffered in memory.
 fn check_room(storage: &Backlog) -> Result<()> {
     if storage.is_behind() { Err(error::full(storage.full())) } else { Ok(()) }
 }
@@ -92,7 +92,7 @@ fn write(table: &mut Table<'_, Bytes, Bytes>, storage: &Backlog, writes: &[Write
     Ok(written)
 }
 
-/// The fewest writes that are appended: fewer are inserted at less cost than a gap is opened and closed.
+/// Minimum number of writes to append: inserting fewer costs less than opening and closing a gap.
 const FEWEST_APPENDED: usize = 8;
 
 /// Appends the leading writes whose keys are above all keys of the table, and returns their number. redb fills whole
@@ -131,7 +131,7 @@ fn delete_range(table: &mut Table<'_, Bytes, Bytes>, bounds: Bounds<'_>) -> Resu
     Ok(written)
 }
 
-/// Returns the bytes of an entry; 0 if there is none.
+/// Returns the size of an entry in bytes; 0 if `value` is `None`.
 fn bytes(key: &[u8], value: Option<&[u8]>) -> i64 {
     value.map_or(0, |value| i64::try_from(key.len() + value.len()).unwrap_or(i64::MAX))
 }

@@ -1,20 +1,20 @@
-//! A storage that goes on when the device is full: what does not fit is buffered in memory, in the order of syncs, and written to the device
-//! when there is room.
+//! A storage that continues when the device is full: what does not fit is buffered in memory, in the order of syncs, and written to the device when
+//! it has space again.
 //!
-//! redb accepts nothing after a write that failed, not even reads of pages that are not in its cache. So it does not learn that the device
-//! is full: it completes the commit, [`Writer`](super::writer::Writer) undoes the commit by another one and returns
-//! [`Full`](crate::Error::Full), and both are in the backlog. The device has the commit before, and every snapshot is read as before.
+//! redb accepts nothing after a failed write, not even reads of pages that are not in its cache. So no write of redb fails when the device is full:
+//! it completes the commit. [`Writer`](super::writer::Writer) undoes this commit by another one and returns [`Full`](crate::Error::Full); both
+//! commits are in the backlog. The device still has the commit before them, and every snapshot stays readable.
 //!
 //! ```text
 //! device         epoch 1             epoch 2              epoch 3 (open)
 //! commit 7   ←   pages of 8, sync ←  header of 8, sync ←  pages of 9, which undoes 8, …
 //! ```
 //!
-//! Writing out one epoch after the other, each with its sync, is what redb would have done. So a crash in between leaves a complete commit,
+//! The epochs are written one after the other, each with its sync, as redb would have written them. So a crash in between leaves a complete commit,
 //! as any crash does.
 //!
-//! A sync that fails is an error for redb: which of the writes before it the device has is not known, also of those that were not buffered.
-//! So the backlog is never written out any more, and the file is not marked as closed properly.
+//! A failed sync is an error for redb: it is unknown which of the writes before it the device has, including those that were not buffered. After
+//! that the backlog is never written out, and the file is not marked as closed properly.
 
 mod epoch;
 
@@ -40,30 +40,30 @@ pub(super) struct Backlog {
     /// Whether anything is buffered in memory. Set and cleared under the lock of `buffered`.
     is_behind: AtomicBool,
     buffered: RwLock<Buffered>,
-    /// Odd while redb may show a commit that is going to be undone.
+    /// Odd while snapshots may show a commit that will be undone.
     undoing: AtomicU64,
-    /// Held by [`Undoable`]. Its holder takes no lock of the layer above, whose callers wait for it.
+    /// Held by [`Undoable`]. Its holder must not take a lock of the layers above: holders of these locks wait for this one.
     undoable: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Buffered {
-    /// The oldest first. All but the last one end with a sync.
+    /// Ordered from oldest to newest. All but the last end with a sync.
     epochs: VecDeque<Epoch>,
-    /// The length of the storage, while anything is buffered.
+    /// The length of the storage with the buffered writes, in bytes. Only meaningful while something is buffered.
     length: u64,
-    /// The most bytes that are buffered. 0 while the storage is opened or closed: then redb gets the errors of the device.
+    /// Maximum number of buffered bytes. 0 while the storage is opened or closed: then redb receives the errors of the device.
     limit: u64,
-    /// Whether a commit is being made that is undone if it does not fit.
+    /// Whether the current commit is undone if it does not fit.
     is_undoable: bool,
-    /// The system's number of the error that the device was full.
+    /// The operating system's error code of the last "device full" error.
     full: Option<i32>,
-    /// The kind of the error that ended writing to the device; after it nothing is written any more.
+    /// The kind of the error that ended writing to the device. Once set, nothing more is written.
     failed: Option<io::ErrorKind>,
 }
 
-/// A commit that is undone if it does not fit. When this is dropped, also after an error or a panic, the commit is undone or has failed, and
-/// snapshots are opened again.
+/// A commit that is undone if it does not fit. When this is dropped, also after an error or a panic, the commit was made, was undone or has failed,
+/// and snapshots can be opened again.
 #[derive(Debug)]
 pub(super) struct Undoable<'b> {
     backlog: &'b Backlog,
@@ -71,7 +71,7 @@ pub(super) struct Undoable<'b> {
 }
 
 impl Undoable<'_> {
-    /// Ends the commit. Returns whether it has to be undone.
+    /// Ends the commit. Returns whether it did not fit, so that it has to be undone.
     pub(super) fn end(&self) -> bool {
         self.backlog.lock_buffered().is_undoable = false;
         self.backlog.stable().is_none()
@@ -86,12 +86,12 @@ impl Drop for Undoable<'_> {
     }
 }
 
-/// What has become of the backlog.
+/// The result of clearing the backlog.
 #[derive(Debug)]
 pub(super) enum Cleared {
     /// The device has everything.
     All,
-    /// There is still no room.
+    /// The device is still full.
     Full(io::Error),
     /// The device has failed in another way.
     Failed(io::Error),
@@ -108,22 +108,22 @@ impl Backlog {
         })
     }
 
-    /// From now on buffers up to `limit` bytes that do not fit. 0: redb gets the errors of the device.
+    /// Sets how many bytes that do not fit are buffered. With 0, redb receives the errors of the device.
     pub(super) fn buffer_up_to(&self, limit: u64) {
         self.lock_buffered().limit = limit;
     }
 
-    /// Returns whether the device lacks something that redb has written.
+    /// Returns whether the device lacks writes of redb.
     pub(super) fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::SeqCst)
     }
 
-    /// Returns the error of the device that was full.
+    /// Returns the last "device full" error.
     pub(super) fn full(&self) -> io::Error {
         self.read_buffered().full.map_or_else(|| io::ErrorKind::StorageFull.into(), io::Error::from_raw_os_error)
     }
 
-    /// Begins a commit that is undone if it does not fit; `None` while there is a backlog, beside which it must not be made.
+    /// Begins a commit that is undone if it does not fit; `None` while there is a backlog: then no such commit may begin.
     pub(super) fn begin_undoable(&self) -> Option<Undoable<'_>> {
         let held = self.lock_undoable();
         let mut buffered = self.lock_buffered();
@@ -131,7 +131,7 @@ impl Backlog {
         buffered.is_undoable.then_some(Undoable { backlog: self, _held: held })
     }
 
-    /// Returns when no commit is being undone, which happens in memory.
+    /// Waits until no commit is being undone. The wait is short, because undoing happens in memory.
     pub(super) fn wait_until_undone(&self) {
         drop(self.lock_undoable());
     }
@@ -146,7 +146,7 @@ impl Backlog {
         Some(self.undoing.load(Ordering::SeqCst)).filter(|undoing| undoing.is_multiple_of(2))
     }
 
-    /// Writes what is buffered to the device. To be called by one thread at a time. Reads go on meanwhile.
+    /// Writes the buffer to the device. Must be called by one thread at a time. Reads continue meanwhile.
     pub(super) fn clear(&self) -> Cleared {
         while self.is_behind() {
             let buffered = self.read_buffered();
@@ -168,7 +168,7 @@ impl Backlog {
             let changes = first.changes();
             drop(buffered);
             let mut buffered = self.lock_buffered();
-            // Readers make room in redb's cache, and thereby write, at any time.
+            // Readers can evict dirty pages of redb's cache, and so write, at any time.
             if buffered.epochs.front().is_some_and(|first| first.changes() == changes) {
                 buffered.epochs.pop_front();
                 self.is_behind.store(!buffered.epochs.is_empty(), Ordering::SeqCst);
@@ -193,7 +193,7 @@ impl Backlog {
         self.buffered.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `direct`, unless something is buffered. If it finds the device full, or something is buffered, calls `buffer`.
+    /// Calls `direct`, or `buffer` if something is buffered already or the device is full.
     fn or_buffer(
         &self,
         direct: impl Fn() -> io::Result<()>,
@@ -206,7 +206,7 @@ impl Backlog {
             }
         }
         let mut buffered = self.lock_buffered();
-        // Again under the lock: the backlog may have been written out meanwhile.
+        // Checks again under the lock: the backlog may have been cleared meanwhile.
         let full = match self.is_behind() {
             true => None,
             false => match direct() {
@@ -237,7 +237,7 @@ impl Buffered {
         self.epochs.iter().map(Epoch::bytes).sum()
     }
 
-    /// Returns the error of a write that is not buffered.
+    /// Returns the error of a write that can be neither written nor buffered.
     fn refusal(&self) -> io::Error {
         self.failed.unwrap_or(io::ErrorKind::StorageFull).into()
     }
@@ -282,7 +282,7 @@ impl StorageBackend for Backlog {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let buffer = |buffered: &mut Buffered| {
-            // The rest of the first block and of the last one is what they have now.
+            // The first and the last block are completed with their current content.
             let (start, end) = epoch::blocks_around(offset, data.len());
             let mut whole = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
             let stored = usize::try_from(buffered.length.saturating_sub(start)).unwrap_or(usize::MAX).min(whole.len());

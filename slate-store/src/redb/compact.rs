@@ -1,4 +1,4 @@
-//! Compacts the file: as a whole, which nothing can be done beside and nothing can end early, or in steps (`steps.rs`).
+//! Compacts the file: as a whole, which blocks all writers and cannot be interrupted, or in steps (`steps.rs`).
 
 use std::{
     ops::ControlFlow,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{Checked, Compaction, Error, Result, crash_point, trace};
 
-/// The snapshots for which the next step of a call waits.
+/// The snapshots that the next step of a call waits for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepWaits {
     /// Waits for the snapshots that were opened before this time.
@@ -35,18 +35,18 @@ impl StepWaits {
         Self { until: now, tried: now }
     }
 
-    /// Whether a call is waiting: it tries again within milliseconds, or after the time that its attempts take.
+    /// Whether a call still waits, judged by the time since its last attempt.
     fn is_awaited(self) -> bool {
         const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
         self.tried.elapsed() < BETWEEN_ATTEMPTS
     }
 }
 
-/// What a comparison of pages with their checksums has found.
+/// The result of comparing pages with their checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inspected {
     Sound,
-    /// There was no time for all pages.
+    /// Time ran out before all pages were read.
     Late,
     Damaged,
 }
@@ -70,7 +70,7 @@ impl Writer {
     }
 
     fn compact_in(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
-        // One may have been opened since the pages were read; then the place of a compaction in steps is not lost.
+        // A snapshot may be open by now. Then the compaction in steps is not reset and continues later.
         self.refuse_snapshots()?;
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
@@ -101,7 +101,7 @@ impl Writer {
         }
         let mut stepping = Stepping::begin(database, self.opened.storage())?;
         if occasion == Occasion::Call {
-            // A call may lengthen the file, so no pages are counted beforehand.
+            // A call may lengthen the file, so this skips the count of pages.
             stepping.end_pass(database)?;
         }
         while !stepping.is_filled() && !self.lacks_room(&stepping, occasion) {
@@ -110,8 +110,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns whether pages are about to be filled, and the file has no room for the new ones: filling would lengthen it, which only a
-    /// call asks for.
+    /// Returns whether the pass that fills pages is about to begin and the file has no room for the new pages. Filling would lengthen the file,
+    /// which only an explicit call may do.
     fn lacks_room(&self, stepping: &Stepping, occasion: Occasion) -> bool {
         let has_room = |length| length >= stepping.used().saturating_add(ROOM);
         occasion != Occasion::Call && stepping.is_about_to_fill() && !self.space.length().is_some_and(has_room)
@@ -126,8 +126,8 @@ impl Writer {
         })
     }
 
-    /// Does the next step of a compaction, or all of it if the file is short; the first one if nothing is `done` yet. Returns what is done
-    /// now; `None`: all.
+    /// Executes the next step of a compaction, or all of it if the file is short. `done` is what the last call returned, `None` for the first step.
+    /// Returns `None` when the compaction is complete.
     pub(super) fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
         self.check_writable()?;
         let is_short = self.opened.storage().len().is_ok_and(|length| length <= LONGEST_WHOLE);
@@ -135,7 +135,7 @@ impl Writer {
         // Pages that another process may read are not freed, so the file would grow with each step.
         let is_shared = self.opened.sharing == Sharing::WithReaders;
         if is_shared || is_whole && !self.opened.guarded(|| Ok(self.has_snapshots()))? {
-            // Before anything is read.
+            // Checks for snapshots first, because a compaction reads the whole file before it would fail.
             self.opened.guarded(|| self.refuse_snapshots())?;
             return self.compact().map(|()| None);
         }
@@ -143,10 +143,10 @@ impl Writer {
         self.opened.guarded(|| self.next_step(done, &mut permit))
     }
 
-    /// Does the next step of the compaction that was begun, or begins one. After a failure the next call begins one.
+    /// Executes the next step of the current compaction, or of a new one if there is none or the last step failed.
     ///
-    /// A snapshot keeps redb from freeing the pages that a step replaces. So a step waits for those that were open when the step before ended, or
-    /// when the first one was to begin, and not for later ones: readers that never pause hold the pages of one step at most.
+    /// A snapshot keeps redb from freeing the pages that a step replaces. So a step fails while snapshots are open that were opened before the last
+    /// step ended, or before the first step was tried. It ignores later ones: then overlapping readers hold the pages of one step at most.
     fn next_step(&self, done: Option<Compaction>, permit: &mut Permit<'_>) -> Result<Option<Compaction>> {
         self.refuse_earlier_snapshots(done, permit)?;
         let begun = permit.stepping.take().filter(|stepping| done.is_some() || stepping.can_go_on());
@@ -171,7 +171,7 @@ impl Writer {
         Ok(Some(done))
     }
 
-    /// Returns a compaction in steps, which reads pages as they are on the device.
+    /// Returns `begun`, or a new compaction in steps. Syncs first, because steps read pages from the device.
     fn begun_or_new(&self, begun: Option<Stepping>, permit: &mut Permit<'_>) -> Result<Stepping> {
         if permit.version < self.version() {
             self.sync(permit)?;
@@ -181,23 +181,23 @@ impl Writer {
         begun.map_or_else(|| Stepping::begin(database, self.opened.storage()), Ok)
     }
 
-    /// Frees what the last steps have replaced, so that redb cuts the end of the file. Returns whether nothing has prevented that.
+    /// Frees the pages that the last steps replaced, so that redb truncates the file. Returns whether it could: `false` if a snapshot is open.
     fn end_steps(&self, stepping: &Stepping, permit: &mut Permit<'_>) -> Result<bool> {
         self.sync(permit)?;
         self.sync(permit)?;
         if self.has_snapshots() {
             return Ok(false);
         }
-        // Otherwise pages that were written since may be sparse, or lie at the end.
+        // If it is outdated, pages written since may be sparse or at the end of the file.
         if !stepping.is_outdated() {
             self.space.set_stepped(stepping.used_now());
         }
         Ok(true)
     }
 
-    /// Fails if a snapshot is open for which the next step waits.
+    /// Fails if a snapshot is open that the next step waits for.
     fn refuse_earlier_snapshots(&self, done: Option<Compaction>, permit: &mut Permit<'_>) -> Result<()> {
-        // A snapshot that is opened from now on is another one.
+        // Otherwise later readers would share an earlier snapshot and prolong it.
         self.latest.forget();
         let begun = permit.step_waits.take().filter(|waits| done.is_some() || waits.is_awaited());
         let waits = begun.unwrap_or_else(StepWaits::for_snapshots_until_now);
@@ -214,7 +214,7 @@ impl Writer {
         }
     }
 
-    /// Compacts a file in steps, for a limited time, because it is too large to be compacted as a whole. A later call goes on.
+    /// Compacts a file in steps, for a limited time, because it is too large to be compacted as a whole. A later call continues.
     fn compact_in_steps(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         // Pages that a snapshot or another process may read are not freed, so the file would grow.
         if self.opened.sharing == Sharing::WithReaders || self.has_snapshots() {
@@ -231,7 +231,7 @@ impl Writer {
 
     fn steps_within(&self, time: Duration, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         let begin = Instant::now();
-        // A service that drops collections and indexes would never get to the end, if each one made its flushes begin anew.
+        // `flush` also continues an outdated compaction: if it began anew after each dropped collection or index, it might never end.
         let goes_on = |stepping: &Stepping| occasion == Occasion::Flush || stepping.can_go_on();
         let begun = permit.stepping.take().filter(goes_on);
         let mut stepping = self.begun_or_new(begun, permit)?;
@@ -239,7 +239,7 @@ impl Writer {
         while !stepping.is_over() && !self.has_snapshots() {
             let handle = self.opened.handle();
             let Handle::Writable(database) = &*handle else { return Err(self.read_only()) };
-            // The file can only be cut behind pages that were moved.
+            // Leaves time to move pages: only moves shorten the file.
             let is_time_to_move = occasion == Occasion::Close && begin.elapsed() >= time * 2 / 3;
             if self.lacks_room(&stepping, occasion) || is_time_to_move && stepping.is_filling() {
                 stepping.end_pass(database)?;
@@ -255,8 +255,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Compacts the file if it is worthwhile, for a limited time: as a whole if that is quick.
-    /// Does not return a failure: if the device is at fault, the next commit fails.
+    /// Compacts the file if it is worthwhile: as a whole if that is quick, otherwise in steps for a limited time.
+    /// Ignores failures: if the device is at fault, the next commit fails.
     pub(super) fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
         if occasion == Occasion::Flush && permit.stepping.as_ref().is_some_and(Stepping::belongs_to_a_call) {
             return;
@@ -281,7 +281,7 @@ impl Writer {
         }
     }
 
-    /// Compares all pages of tables with their checksums, to which a compaction gives new ones, until `until`.
+    /// Compares all pages of tables with their checksums until `until`: a compaction would give damaged pages new checksums.
     fn inspect(&self, until: Option<Instant>, permit: &mut Permit<'_>) -> Result<Inspected> {
         if permit.version < self.version() {
             self.sync(permit)?;
@@ -303,8 +303,8 @@ impl Writer {
         Ok(found)
     }
 
-    /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened, because its last writer was
-    /// killed or had no time to compact it, or keyspaces of unknown size were dropped. Returns whether it has read the file for that.
+    /// Sets the expected length of the file, if it is a guess and this process has written to it. Returns whether that required reading the file.
+    /// The expected length is a guess if the file was long when opened (its last writer may not have compacted it), or if keyspaces were dropped.
     fn survey(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<bool> {
         if self.version() == self.opened_at || !self.space.is_guessed(occasion) {
             return Ok(false);

@@ -11,7 +11,7 @@ use ::redb::{BackendError, StorageBackend};
 
 use super::{error::DamagedFreePages, pages};
 
-/// The bytes that redb has read from its storage, because they were not in its cache, and written to it.
+/// The bytes that redb has read from its storage, after misses of its cache, and has written to it.
 #[derive(Debug, Default)]
 pub(super) struct Transferred {
     read: AtomicU64,
@@ -28,16 +28,16 @@ impl Transferred {
     }
 }
 
-/// A storage that counts the bytes that redb reads and writes. If it is empty when redb opens it, redb creates a file with
-/// [regions of our size](pages::with_new_regions). Otherwise redb writes nothing to it if it would [take free pages from damaged
-/// tables](pages::damage_of_free_pages): it could write over pages that are in use, at the latest when it closes the file.
+/// A storage that counts the bytes that redb reads and writes. If it is empty when redb opens it, redb creates a file with [smaller
+/// regions](pages::with_new_regions). Writes fail if the file's [list of free pages is damaged](pages::damage_of_free_pages): redb could overwrite
+/// pages that are in use, at the latest when it closes the file.
 #[derive(Debug)]
 pub(super) struct CountedStorage {
     /// Shared, because pages are also read to check them.
     storage: Arc<dyn StorageBackend>,
     transferred: Arc<Transferred>,
     is_new: bool,
-    /// Why redb may not write; found out before it does so for the first time, when it has locked the file.
+    /// Why redb must not write; `None` if it may. Determined at its first write, when redb has locked the file.
     damaged_free_pages: OnceLock<Option<String>>,
 }
 

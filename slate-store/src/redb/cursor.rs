@@ -54,7 +54,7 @@ impl<'t> Place<'t> {
             Heading::Forward => gap.next(),
             Heading::Back => gap.prev(),
         };
-        // The last entry stays until here, because it tells where an error has happened.
+        // The last entry is held until here, because a failed step reports its key.
         // An entry's guards are large, and moving them would cost more than the step, so the entry is read in place.
         match crossed {
             Ok(entry) => self.entry = entry,
@@ -102,7 +102,7 @@ impl RedbCursor {
         Self { keyspace, bounds: OwnedBounds::of(bounds), cell, snapshot }
     }
 
-    /// Adds to an error the key behind which it has happened, and leaves the cursor without a position.
+    /// Adds to an error the key of the last entry, and leaves the cursor without a position.
     #[cold]
     fn failed(&mut self, error: Error) -> Error {
         let last = self.cell.with_dependent_mut(|_, place| {

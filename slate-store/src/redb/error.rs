@@ -55,7 +55,7 @@ pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access)
     }
 }
 
-/// Maps an error of repairing a database that was not closed properly, before it is opened for reading.
+/// Maps an error of the repair that opening for reading requires after a crash.
 pub(super) fn repairing(error: DatabaseError, path: &Path) -> Error {
     match error {
         DatabaseError::Storage(::redb::StorageError::Io(error))
@@ -83,7 +83,7 @@ pub(super) fn storage(error: impl Into<RedbError>) -> Error {
     by_meaning(error.into(), Context::default())
 }
 
-/// Returns the error of a write to a device that is full. The next one is tried again.
+/// Returns the error of a write to a full device. Later writes are tried again.
 pub(super) fn full(source: io::Error) -> Error {
     let detail = "nothing of it was stored; later writes work as soon as there is room";
     Error::Full(Box::new(Context::new(detail).because(source)))
@@ -96,7 +96,7 @@ pub(super) fn not_undone(error: Error) -> Error {
     Error::OutcomeUnknown(Box::new(Context::new(detail).because(error)))
 }
 
-/// Maps an error of beginning to write. `was_full`: whether an earlier write did not fit.
+/// Maps an error of beginning a write transaction. `was_full`: whether an earlier write did not fit.
 pub(super) fn beginning(error: TransactionError, was_full: bool) -> Error {
     match error {
         TransactionError::Storage(::redb::StorageError::PreviousIo) if was_full => {

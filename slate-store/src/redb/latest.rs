@@ -8,12 +8,12 @@ use crate::{Result, superseded::Superseded};
 #[derive(Default)]
 pub(super) struct Latest {
     kept: Mutex<Option<RedbSnapshot>>,
-    /// Earlier commits that are still read.
+    /// Snapshots of earlier commits that are still open.
     pub(super) superseded: Superseded<Inner>,
 }
 
 impl Latest {
-    /// Returns a snapshot of the last commit; `None` while redb may show one that is going to be undone.
+    /// Returns a snapshot of the last commit; `None` while redb may show a commit that will be undone.
     pub(super) fn snapshot(&self, opened: &Arc<Opened>) -> Result<Option<RedbSnapshot>> {
         if let Some(kept) = &*self.lock() {
             return Ok(Some(kept.clone()));

@@ -1,7 +1,7 @@
-//! Moves pages from the end of a file to its front, so that redb can cut the end. redb's own compaction reads all pages at least twice,
-//! one by one, and cannot end early. Here only branches are read to find the pages behind the place where the file could end. One entry
-//! of each leaf that is there, or below a branch that is there, is written again: that writes the leaf and the branches above it to
-//! free pages of the first region that has any.
+//! Moves pages from the end of a file to its front, so that redb can truncate it. redb's own compaction reads all pages at least twice, one by one,
+//! and cannot end early. Here only branches are read, to find the pages beyond the place where the file could end. For each leaf that is there, or
+//! below a branch that is there, one entry is rewritten: redb then writes the leaf and the branches above it to free pages of the first region that
+//! has any.
 
 use std::ops::Bound;
 
@@ -16,20 +16,20 @@ use super::{
 };
 use crate::Result;
 
-/// The bytes of the leaves among which those to be moved are searched in one step. Their branches have a hundredth of that.
+/// Bytes of leaves that one step searches for leaves to move. It reads only their branches, about a hundredth of that.
 pub(super) const SEARCHED: u64 = 64 << 20;
 
-/// The bytes of leaves after which no more are moved in one step.
+/// Bytes of leaves after which a step moves no more.
 const MOVED: u64 = 4 << 20;
 
-/// Returns where a file could end whose tables have pages of `used` bytes: with some room for redb's own tables, and for the pages that each
+/// Returns where a file could end, in bytes, whose tables have pages of `used` bytes: with space for redb's own tables and for the pages that each
 /// step replaces.
 pub(super) fn end(used: u64) -> u64 {
     used.saturating_add(used / 64).saturating_add(ROOM)
 }
 
-/// Moves leaves of a group that lie behind `end`, about [`MOVED`] bytes. `commit` makes the transaction durable. Returns how many leaves
-/// need not be looked at again.
+/// Moves leaves of a group that lie beyond `end`, about [`MOVED`] bytes. `commit` makes the transaction durable. Returns how many leading leaves of
+/// the group are done.
 pub(super) fn move_to_front(
     database: &Database,
     storage: &dyn StorageBackend,
@@ -58,7 +58,7 @@ pub(super) fn move_to_front(
     Ok(seen)
 }
 
-/// Writes the first entry of each leaf again.
+/// Rewrites the first entry of each leaf.
 fn write_again(transaction: &WriteTransaction, name: &str, leaves: &[&LeafPlace]) -> Result<()> {
     let mut table = transaction.open_table(table::definition(name)).map_err(error::storage)?;
     for leaf in leaves {

@@ -71,9 +71,9 @@ impl Drop for Opened {
     fn drop(&mut self) {
         let handle = self.handle.get_mut().unwrap_or_else(PoisonError::into_inner);
         let handle = mem::replace(handle, Handle::Closed);
-        // Nothing is written later.
+        // The backlog is lost when the process ends, so redb must receive the errors of the device from now on.
         self.storage.buffer_up_to(0);
-        // Nobody is left to get the error: whoever opens the file next finds the damage.
+        // Ignores the error, which has no caller: the next open finds the damage.
         let _ = guarded(&self.poison, self.path.as_deref(), || {
             drop(handle);
             Ok(())
@@ -100,9 +100,9 @@ impl Opened {
         &*self.storage
     }
 
-    /// Goes on when the device is full, if the database is for this process alone: another one would see commits that are undone.
+    /// Buffers writes that do not fit on a full device, unless the file is shared: other processes would see commits that are undone.
     fn buffer_what_does_not_fit(self, options: &Options) -> Self {
-        /// Enough for a commit and its undoing beside a small cache.
+        /// Enough bytes for a commit and for the one that undoes it, with a small cache.
         const LEAST: u64 = 16 << 20;
         if self.sharing == Sharing::Exclusive {
             // A commit writes at most what redb's write buffer holds, which is half of its cache.
@@ -148,8 +148,8 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
     Ok(opened.buffer_what_does_not_fit(options))
 }
 
-/// How long a reader waits while another process has the file open that a crash has left to be repaired. Other readers repair it, too,
-/// which takes milliseconds; a writer that starts repairs it and keeps it.
+/// How long a reader retries while another process has open a file that needs repair after a crash. Another reader repairs it within milliseconds;
+/// a writer repairs it and does not close it.
 const LONGEST_REPAIR_BY_OTHERS: Duration = Duration::from_secs(1);
 
 /// Opens the file for reading, as it is shared. A file that was not closed properly is first opened for writing, which repairs it.

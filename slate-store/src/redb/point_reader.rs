@@ -16,7 +16,7 @@ struct Loaded<'t> {
     locality: KeyLocality,
 }
 
-/// The most entries that a walk steps over before its first key.
+/// Steps that a walk may take beyond [`STEPS_PER_KEY`] per key.
 const FIRST_STEPS: usize = 8;
 
 /// A walk over the entries of a table.
@@ -130,7 +130,7 @@ impl PointReader for RedbPointReader {
             let load = || {
                 let before = loaded.values.len();
                 load_run(snapshot, loaded, *keyspace, run)?;
-                // A value whose bytes are not within its page panics here, and not when it is used.
+                // Reads each value now: if its bytes are not within its page, redb panics here, where the panic is caught, and not later.
                 for value in loaded.values.iter().skip(before).flatten() {
                     black_box(value.value());
                 }

@@ -18,16 +18,16 @@ use super::{
 };
 use crate::Result;
 
-/// The bytes of the leaves of a step.
+/// Bytes of leaves that one step reads.
 pub(super) const STEP: u64 = 4 << 20;
 
-/// With this many free bytes in the file, filling does not lengthen the file.
+/// Free bytes in the file with which filling does not lengthen it.
 pub(super) const ROOM: u64 = 4 * STEP;
 
 /// The size of redb's pages.
 pub(super) const PAGE: u64 = 4 << 10;
 
-/// The fewest leaves that are rewritten.
+/// Minimum number of leaves to rewrite.
 const FEWEST_LEAVES: usize = 16;
 
 /// Fills the pages of a group of leaves if they are sparse. `commit` makes the transaction durable.
@@ -41,7 +41,7 @@ pub(super) fn fill(
     if is_sparse(&leaves, &pages::read_leaves(storage, &leaves)?) {
         let up_to = leaves.last().and_then(|last| last.up_to.as_deref());
         if let Some(up_to) = up_to {
-            // redb may also write the leaf behind the group again, and would give a damaged one a new checksum.
+            // redb may also rewrite the leaf after the group, and would give a damaged one a new checksum.
             let next = pages::leaves(group.header, storage, group.table, Some(up_to), 1)?;
             pages::read_leaves(storage, &next.iter().collect::<Vec<_>>())?;
         }
@@ -66,7 +66,7 @@ fn is_sparse(leaves: &[&LeafPlace], contents: &[LeafContent]) -> bool {
     contents.len() >= FEWEST_LEAVES && entries_per_page >= 2 && empty > stored / 4 + stored / entries_per_page
 }
 
-/// Rewrites the entries behind the key `after` and up to the key `up_to`.
+/// Rewrites the entries with keys greater than `after` and not greater than `up_to`.
 fn rewrite(transaction: &WriteTransaction, name: &str, after: Option<&[u8]>, up_to: Option<&[u8]>) -> Result<()> {
     let mut table = transaction.open_table(table::definition(name)).map_err(error::storage)?;
     let within = (after.map_or(Bound::Unbounded, Bound::Excluded), up_to.map_or(Bound::Unbounded, Bound::Included));

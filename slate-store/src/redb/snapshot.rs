@@ -62,7 +62,7 @@ impl RedbSnapshot {
         self.0.opened.guarded(call)
     }
 
-    /// Calls `visitor` with the entries within `bounds`, of which `last` is the greatest key, until it breaks.
+    /// Calls `visitor` with the entries from the start of `bounds` up to the key `last`, until it breaks.
     fn scan_up_to<B>(
         &self,
         table: &ReadOnlyTable<Bytes, Bytes>,
@@ -126,8 +126,8 @@ impl View for RedbSnapshot {
         bounds: Bounds<'_>,
         visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>> {
-        // The keys below the successor of a key are those up to this key. redb finds their end in the page of this key, and a cursor only
-        // behind it, in the next page, which can be damaged.
+        // If the end is the successor of a key, this key is the last of the range. redb finds that end in the page of this key. A cursor would read
+        // the next page, which can be damaged.
         match (bounds.end.and_then(|end| end.strip_suffix(&[0])), self.table(keyspace)?) {
             (Some(last), Some(table)) if !bounds.is_empty() => self.scan_up_to(&table, bounds, last, visitor),
             _ => view::scan_steps(&mut self.cursor(keyspace, bounds)?, visitor),

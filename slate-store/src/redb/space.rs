@@ -5,9 +5,9 @@
 //! enough](Occasion::limit). The expected length is the length after the last compaction plus the bytes that transactions have added
 //! since.
 //!
-//! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
-//! skipped while a snapshot is open. A file that is too long, or, when it is closed, takes [too long](Occasion::patience) to read, is compacted
-//! in steps (`steps.rs`) for [a limited time](Space::time_for_steps): redb's compaction cannot end early. A later `flush` goes on with them.
+//! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on compactions. Compaction is skipped while a
+//! snapshot is open. A file that is too long, or that takes [too long](Occasion::patience) to read when it is closed, is compacted in steps
+//! (`steps.rs`) for [a limited time](Space::time_for_steps), because redb's compaction cannot end early. A later `flush` continues them.
 
 use std::{
     path::PathBuf,
@@ -34,9 +34,9 @@ struct SpaceState {
     changed: u64,
     /// The time that commits have taken since the file was opened.
     committing: Duration,
-    /// Whether `expected` may be too much: the file may have been too long when it was opened, or an unknown part of the data was removed.
+    /// Whether `expected` may be too large: the file may have been too long when it was opened, or a keyspace of unknown size was dropped.
     is_guessed: bool,
-    /// Whether a compaction in steps has met damage.
+    /// Whether a compaction in steps has found damage.
     is_damaged: bool,
     /// The time before which `flush` does not compact.
     pause_until: Option<Instant>,
@@ -75,8 +75,8 @@ impl Occasion {
         }
     }
 
-    /// Returns the greatest expected length in bytes of a file that is compacted. It bounds the duration, which depends
-    /// on the data more than on the length of the file, if the data are in memory.
+    /// Returns the greatest expected length in bytes of a file that is compacted as a whole. It bounds the duration, which depends on the data more
+    /// than on the length of the file, if the data are in memory.
     fn limit(self) -> u64 {
         match self {
             Self::Call => u64::MAX,
@@ -100,16 +100,16 @@ impl Occasion {
 /// memory, and steps leave some free pages.
 pub(super) const LONGEST_WHOLE: u64 = 256 << 20;
 
-/// The longest time that closing spends on steps.
+/// The longest time that closing the database spends on steps.
 const LONGEST_STEPS: Duration = Duration::from_secs(30);
 
-/// The least length of a file that is compacted.
+/// The least length in bytes of a file that is compacted.
 const SHORTEST: u64 = 16 << 20;
 
 /// The greatest length of a file that is compacted as a whole, as a multiple of the [limit](Occasion::limit) of its expected length.
 const LONGEST: u64 = 4;
 
-/// The size of the pages of keys and values, in eighths of the size of the keys and values.
+/// The bytes of the pages of keys and values, in eighths of the bytes of the keys and values.
 const EIGHTHS: i64 = 9;
 
 /// The pause after a compaction in `flush`, as a multiple of its duration.
@@ -150,8 +150,8 @@ impl Space {
         Some(if is_short { Manner::Whole } else { Manner::Steps })
     }
 
-    /// Returns how long a file is compacted in steps on this occasion: when it is closed a quarter of the time that its commits have
-    /// taken, within bounds.
+    /// Returns how long a file is compacted in steps on this occasion. On closing: a quarter of the time that its commits have taken, within
+    /// bounds.
     pub(super) fn time_for_steps(&self, occasion: Occasion) -> Duration {
         match occasion {
             Occasion::Call | Occasion::Flush => occasion.patience(),
@@ -174,7 +174,7 @@ impl Space {
         (state.expected, state.changed, state.is_guessed) = (length, 0, false);
     }
 
-    /// Records that a compaction in steps has met a damaged page, behind which no other one gets.
+    /// Records that a compaction in steps has found a damaged page: `flush` compacts no more.
     pub(super) fn set_damaged(&self) {
         self.state().is_damaged = true;
     }
@@ -185,7 +185,7 @@ impl Space {
         if used <= LONGEST_WHOLE { self.set_used(used) } else { self.set_compacted() }
     }
 
-    /// Returns whether the expected length is not known and would decide about a compaction.
+    /// Returns whether the expected length is a guess that could decide about a compaction on this occasion.
     pub(super) fn is_guessed(&self, occasion: Occasion) -> bool {
         let most = if occasion == Occasion::Flush { occasion.limit().saturating_mul(LONGEST) } else { u64::MAX };
         let state = self.state();
@@ -194,38 +194,37 @@ impl Space {
             && self.length().is_some_and(|length| (SHORTEST..=most).contains(&length))
     }
 
-    /// Sets the bytes of the pages of all tables. The file should not be longer, and not longer than when it was opened and what was added
-    /// since: new pages may be sparse.
+    /// Lowers the expected length to `used`, the bytes of the pages of all tables. Does not raise it: pages that were written since the last
+    /// compaction may be sparse.
     pub(super) fn set_used(&self, used: u64) {
         let mut state = self.state();
         (state.expected, state.is_guessed) = (used.min(state.expected), false);
     }
 
-    /// Records a compaction, or the preparation of one, completed or not, that began at this time.
+    /// Records a compaction that began at `begin`, complete or not, or the reading before it. `flush` then pauses in proportion to its duration.
     pub(super) fn set_tried(&self, begin: Instant) {
         self.state().pause_until = Instant::now().checked_add(begin.elapsed().saturating_mul(PAUSE));
     }
 
-    /// Returns the length of the file in bytes.
+    /// Returns the length of the file in bytes; `None` for storage of the caller's own.
     pub(super) fn length(&self) -> Option<u64> {
         Some(self.path.as_ref()?.metadata().ok()?.len())
     }
 
-    /// Returns whether the end of the next commit may not fit on the device. True where the system does not tell.
+    /// Returns whether the end of the next commit may not fit on the device. `true` where the free space is unknown.
     pub(super) fn is_scarce(&self) -> bool {
-        /// Enough beside a small cache. What is written at the end of a commit, when it becomes visible, is at most redb's write buffer, a
-        /// part of the cache. What is written before shows in time that there is no room.
+        /// Bytes that suffice with a small cache. The end of a commit, which makes it visible, writes at most redb's write buffer, a part of the
+        /// cache. Earlier writes of the commit find a full device in time.
         const LEAST: u64 = 1 << 30;
         self.path.as_deref().and_then(files::free_space).is_none_or(|free| free < LEAST.max(self.cache))
     }
 
-    /// Returns how long the file is, or, if it is large and little was written, how many bytes it takes on the device. redb doubles a file
-    /// that is full, and the device has nothing of the second half until it is written. Compacting a large file takes seconds, which few writes
-    /// are not worth.
+    /// Returns the length of the file in bytes, or the bytes that it occupies on the device if it is large and little was written. redb doubles a
+    /// full file, and the second half occupies nothing until it is written. Compacting a large file takes seconds, too much after few writes.
     fn occupied(&self, state: &SpaceState) -> Option<u64> {
-        /// Shorter files are compacted in well under a second.
+        /// Files with a shorter expected length, in bytes, are compacted in well under a second.
         const LARGE: u64 = 256 << 20;
-        /// Changes of less than this part of the file are few.
+        /// Little was written if it is less than the expected length divided by this.
         const FEW: u64 = 8;
         let metadata = self.path.as_ref()?.metadata().ok()?;
         let is_hardly_changed = state.expected >= LARGE && state.changed < state.expected / FEW;

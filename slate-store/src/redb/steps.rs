@@ -1,13 +1,13 @@
-//! Goes through the leaves of all tables group by group: how a file is compacted in steps, each a durable commit that changes no key and
-//! no value. A crash between two steps loses nothing, and the work can end after each.
+//! A compaction in steps, each a durable commit that changes no key and no value: passes over the leaves of all tables, group by group. A crash
+//! between two steps loses nothing, and the compaction can end after each.
 //!
 //! ```text
 //! count pages ─→ fill sparse pages (rewrite.rs) ─→ count pages ─→ move pages to the front (moving.rs), up to twice ─→ end
 //! ```
 //!
-//! Each pass goes table by table, and reads what the last commit has on the device. Between two steps others may write: the next step
-//! goes on behind the key where the last one has ended. What they add before that key waits for the next compaction, so a compaction
-//! with [many writes](Stepping::is_outdated) beside it does not show how long the file should be.
+//! Each pass goes table by table, and reads the last commit on the device. Between two steps others may write. The next step continues after the
+//! key where the last one ended. What others write before that key is left to the next compaction. So a compaction with [many concurrent
+//! writes](Stepping::is_outdated) does not show how long the file should be.
 
 use std::{
     collections::VecDeque,
@@ -25,20 +25,19 @@ use super::{
 };
 use crate::{Compaction, Result, crash_point};
 
-/// The longest time for which a step only reads, apart from its last group of leaves.
+/// The longest time that a step spends only reading. It may be exceeded by its last group of leaves.
 pub(super) const READING: Duration = Duration::from_millis(25);
 
-/// How often all leaves are searched for pages to move. A page can be moved to a place that is also too far behind, as long as the pages
-/// of the step before are not free.
+/// Number of passes that move pages. A moved page can land beyond the end once more, while the pages of the previous step are not yet free.
 const MOVING_PASSES: u8 = 2;
 
 /// What a compaction does with each leaf.
 #[derive(Clone, Copy, Debug)]
 enum Pass {
-    /// Counts the bytes of pages, some of which are sparse.
+    /// Counts the bytes of pages, before the sparse ones are filled.
     CountingSparse(u64),
     Filling,
-    /// Counts the bytes of pages, to find out where the file can end.
+    /// Counts the bytes of filled pages, to find out where the file can end.
     CountingFilled(u64),
     /// Moves pages that lie behind `end`.
     Moving {
@@ -49,26 +48,26 @@ enum Pass {
     Over,
 }
 
-/// A compaction in steps, which can wait between two of them while others write.
+/// A compaction in steps. Others may write between two steps.
 pub(super) struct Stepping {
     pass: Pass,
     groups: Groups,
     done: Compaction,
-    /// The bytes of pages when they were last counted.
+    /// The bytes of pages at the last count.
     used: u64,
-    /// The bytes that others have changed since the compaction has begun.
+    /// The bytes that others have changed since the compaction began.
     changed: u64,
     pub(super) begun: Instant,
-    /// The length of the file when it was begun.
+    /// The length of the file in bytes when the compaction began.
     pub(super) length: u64,
-    /// When a call has done its last step.
+    /// When a call executed its last step; `None` if `flush` or closing executes the steps.
     pub(super) called: Option<Instant>,
 }
 
-/// A call that has done no step for this time has ended.
+/// A call that has executed no step for this long counts as ended.
 const CALL: Duration = Duration::from_secs(60);
 
-/// Leaves of a table, as the last commit has them on the device.
+/// Leaves of a table, as in the last commit on the device.
 #[derive(Clone, Copy)]
 pub(super) struct Group<'g> {
     pub(super) header: Header,
@@ -81,7 +80,7 @@ pub(super) struct Group<'g> {
 impl Stepping {
     /// Begins with the first leaf.
     pub(super) fn begin(database: &Database, storage: &dyn StorageBackend) -> Result<Self> {
-        // Not more is used.
+        // An upper bound of the used bytes, until they are counted.
         let length = storage.len().map_err(error::reading)?;
         Ok(Self {
             pass: Pass::CountingSparse(0),
@@ -95,7 +94,7 @@ impl Stepping {
         })
     }
 
-    /// Returns whether sparse pages were counted, and none were filled yet.
+    /// Returns whether sparse pages are counted, and none is filled yet.
     pub(super) fn is_about_to_fill(&self) -> bool {
         self.is_filling() && self.done.examined == 0
     }
@@ -113,22 +112,22 @@ impl Stepping {
         matches!(self.pass, Pass::Over)
     }
 
-    /// Returns the bytes of pages when they were last counted.
+    /// Returns the bytes of pages at the last count.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Returns how many bytes pages take now, at most.
+    /// Returns an upper bound of the bytes of pages now.
     pub(super) fn used_now(&self) -> u64 {
         self.used.saturating_add(self.changed)
     }
 
-    /// Returns whether another compaction can go on at this place.
+    /// Returns whether another compaction can continue from this place.
     pub(super) fn can_go_on(&self) -> bool {
         !(self.is_outdated() || self.is_over() && self.changed > 0)
     }
 
-    /// Returns whether a call goes on with it.
+    /// Returns whether a call executes this compaction.
     pub(super) fn belongs_to_a_call(&self) -> bool {
         self.called.is_some_and(|called| called.elapsed() < CALL)
     }
@@ -152,13 +151,13 @@ impl Stepping {
         }
     }
 
-    /// Returns whether others have changed more than a quarter of the data since the compaction has begun, which it may have left behind.
+    /// Returns whether others have changed more than a quarter of the data since the compaction began: it may have missed sparse pages of theirs.
     pub(super) fn is_outdated(&self) -> bool {
         self.changed > self.used / 4
     }
 
-    /// Compacts until a step was committed, a pass has ended, or `until`; leaves that need nothing are only read. `commit` makes a
-    /// transaction durable.
+    /// Continues until a step is committed, a pass ends, or `until` has passed. `commit` makes a transaction durable. Leaves that are neither
+    /// sparse nor to be moved are only read.
     pub(super) fn step(
         &mut self,
         database: &Database,
@@ -205,7 +204,7 @@ impl Stepping {
         }
     }
 
-    /// Ends the pass, whether or not it has seen all leaves.
+    /// Ends the pass, even if leaves are left.
     pub(super) fn end_pass(&mut self, database: &Database) -> Result<()> {
         crash_point("between-passes-of-steps");
         self.pass = match self.pass {
@@ -230,16 +229,16 @@ impl Stepping {
     }
 }
 
-/// Returns how many bytes are examined: each leaf when it is filled and in each pass that moves.
+/// Returns how many bytes all passes examine: each leaf once to fill it, and once in each pass that moves.
 fn total(used: u64) -> u64 {
     used.saturating_mul(1 + u64::from(MOVING_PASSES))
 }
 
 /// The place where the next group of leaves begins.
 struct Groups {
-    /// The tables that are left.
+    /// The tables that are left, with the current one first.
     tables: VecDeque<String>,
-    /// The key of the first of them behind which the next group begins.
+    /// The key in the current table after which the next group begins; `None` at its start.
     after: Option<Box<[u8]>>,
 }
 
@@ -249,7 +248,7 @@ impl Groups {
         Ok(Self { tables: tables(&database.begin_read().map_err(error::storage)?)?.into(), after: None })
     }
 
-    /// Goes on behind this leaf. Without one, or behind its last one, a table is at its end.
+    /// Continues after this leaf. After the last leaf of a table, or with `None`, continues with the next table.
     fn go_on_behind(&mut self, last: Option<&LeafPlace>) {
         self.after = last.and_then(|last| last.up_to.clone());
         if self.after.is_none() {

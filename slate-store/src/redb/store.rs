@@ -104,7 +104,7 @@ impl LocalStore for LocalRedb {
             })
         };
         let written = snapshot.guarded(|| backup::write(&snapshot, to, &mut progress));
-        // A panic of the caller's code is not one of redb, after which nothing would be written any more.
+        // Resumes a panic of the caller's code outside of the guard, which would count it as one of redb and refuse later writes.
         panic.map_or(written, |payload| resume_unwind(payload))
     }
 
@@ -125,7 +125,7 @@ impl LocalStore for LocalRedb {
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
         let oldest = self.writer.oldest_snapshot()?;
-        // Some of what was written replaced pages that only this process had, which are used again.
+        // The estimate can exceed the file: redb reuses replaced pages that no snapshot shows.
         let length = self.writer.space.length();
         let held_bytes = oldest.held_bytes.map(|held| length.map_or(held, |length| held.min(length)));
         Some(OldestSnapshot { held_bytes, ..oldest })
@@ -136,9 +136,8 @@ impl LocalStore for LocalRedb {
         CacheReads { file_bytes, ..CacheReads::default() }
     }
 
-    /// Does not report `data`, because that would read every page. Pages of redb's own tables, and those that snapshots hold, count as
-    /// free. Storage supplied by the caller does not report its
-    /// length.
+    /// Does not report `data`, because that would read every page. Pages of redb's own tables, and those that only snapshots need, count as free.
+    /// Storage supplied by the caller does not report its length.
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let Some(path) = &self.writer.opened.path else { return Ok(Size::default()) };
         let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;

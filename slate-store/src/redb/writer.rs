@@ -35,18 +35,18 @@ pub(super) struct Writer {
     pub(super) opened_at: Version,
     /// The version of the last commit. Changed only by the holder of the permit.
     version: AtomicU64,
-    /// Whether a commit did not fit. If redb accepts no writes afterwards, this is the reason.
+    /// Whether a commit did not fit. If redb rejects later writes, this is the reason that is reported.
     was_full: AtomicBool,
     durable: Mutex<Durable>,
 }
 
-/// What is on the device. Locked by whatever begins a write transaction of redb, which admits one at a time.
+/// What is on the device. Its lock is held by each write transaction of redb, which admits one at a time.
 pub(super) struct Durable {
-    /// The last commit that redb has written, if only to the [backlog](super::backlog).
+    /// The last commit that redb has written, perhaps only to the [backlog](super::backlog).
     pub(super) version: Version,
     /// The last commit on the device.
     on_device: Version,
-    /// The compaction in steps that was begun and not ended.
+    /// The current compaction in steps.
     pub(super) stepping: Option<Stepping>,
     pub(super) step_waits: Option<StepWaits>,
 }
@@ -120,7 +120,7 @@ impl Writer {
     pub(super) fn begin(&self, _: &Permit<'_>) -> Result<WriteTransaction> {
         match &*self.opened.handle() {
             Handle::Writable(database) => {
-                // Drops the cached snapshot first, so that redb can reuse the pages that only it pins.
+                // Drops the shared snapshot first, so that redb can reuse the pages that only it holds.
                 self.latest.forget();
                 database.begin_write().map_err(|error| error::beginning(error, self.was_full.load(Ordering::Relaxed)))
             }
@@ -143,26 +143,26 @@ impl Writer {
         }))
     }
 
-    /// Returns the oldest commit that is still read, if it is not the last one.
+    /// Returns the oldest open snapshot, unless it shows the last commit.
     pub(super) fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
         let written = self.opened.transferred.written();
         let oldest = self.latest.superseded.oldest(|_, before| written.saturating_sub(before));
         oldest.filter(|oldest| oldest.version < self.version())
     }
 
-    /// Returns whether the next durable commit also stores what a fast open after a crash needs.
+    /// Returns whether the next durable commit also stores redb's allocator state, which a fast open after a crash needs.
     ///
-    /// That is redb's allocator state, whose size follows the length of the file, in pages that redb does not free while a snapshot is open
-    /// that is older than the commit. With each commit the file then grows by its state, and the state with the file. A commit
-    /// beside an old snapshot therefore does without it, and then the first open after a crash reads the whole file.
+    /// The state is proportional to the length of the file. While a snapshot is open that is older than the commit, redb does not free the pages of
+    /// earlier states, so each commit would lengthen the file by its state, and a longer file has a larger state. Without the state, the first open
+    /// after a crash reads the whole file.
     fn stores_recovery(&self) -> bool {
-        /// With this many commits after its own a snapshot is old.
+        /// A snapshot is old if more than this many commits followed.
         const OLD: u64 = 64;
         let has_old_snapshot = match self.opened.sharing {
             Sharing::Exclusive => {
                 self.oldest_snapshot().is_some_and(|oldest| self.version().0 - oldest.version.0 >= OLD)
             }
-            // redb does not tell which snapshots other processes have, but a file that grows much beyond its data shows one.
+            // The snapshots of other processes are unknown, but a file that grows much beyond its data is a sign of one.
             Sharing::WithReaders => self.space.is_overgrown(),
         };
         self.recovery == Recovery::WithEachCommit && !has_old_snapshot
@@ -173,7 +173,7 @@ impl Writer {
         Arc::strong_count(&self.opened) > 1
     }
 
-    /// Compares the pages of the last commit with their checksums. Writers wait while the own tables of redb are checked.
+    /// Compares the pages of the last commit with their checksums. Writers wait while redb's own tables are checked.
     pub(super) fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         let storage = self.opened.storage();
         let (permit, header, held) = self.synced()?;
@@ -183,7 +183,7 @@ impl Writer {
             return Ok(());
         };
         let mut walk = Walk::new(header, storage, visitor).map_err(error::reading)?;
-        // While another process writes, its own tables may change at any moment.
+        // While another process writes, redb's own tables can change at any time.
         if !self.follows() && walk.own_tables().is_break() {
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Fails if a [check](Self::check) finds damage. `undone` says what is not done then.
+    /// Fails if a [check](Self::check) finds damage. `undone` begins the message: it says what was not done.
     pub(super) fn refuse_damage(&self, undone: &str) -> Result<()> {
         let Some(damage) = self.first_damage()? else { return Ok(()) };
         let context = Context::new(format!("{undone}: {}", damage.detail));
@@ -218,7 +218,7 @@ impl Writer {
 
     /// Syncs all commits. Returns the permit to write, and what [`last_on_device`](Self::last_on_device) returns.
     fn synced(&self) -> Result<(Permit<'_>, Option<Header>, RedbSnapshot)> {
-        // Also after a panic, which forbids only writes. On a full device, pages are compared as they are in the backlog.
+        // Also works after a panic, which forbids only writes. On a full device, pages are compared as they are in the backlog.
         let mut permit = self.lock();
         if permit.version < self.version() && self.check_writable().is_ok() {
             match self.opened.guarded(|| self.sync(&mut permit)) {
@@ -242,7 +242,7 @@ impl Writer {
         }
     }
 
-    /// Syncs all commits, and returns the bytes of the pages of all tables, of which it reads the branch pages. `None` if one is damaged.
+    /// Syncs all commits, and returns the bytes of the pages of all tables. Reads their branches only. `None` if one is damaged.
     pub(super) fn synced_used_bytes(&self) -> Result<Option<u64>> {
         let (permit, _, held) = self.synced()?;
         drop(permit);
@@ -298,12 +298,11 @@ impl Writer {
         Ok(version)
     }
 
-    /// Commits durably to a device that has much room.
+    /// Commits durably to a device with enough free space.
     ///
-    /// The reader of the commit before keeps redb from freeing, right after the commit, the pages that it has replaced. What redb writes about
-    /// that would stay in its write buffer until the next durable commit. Meanwhile every page that is read from the file while the cache is
-    /// full would cost a search of the whole buffer: two microseconds, half of the time of a scan (redb 4.6). Instead the next commit
-    /// frees these pages. In a file shared with readers it always does.
+    /// While a reader of the previous commit is open, redb cannot free the replaced pages right after this commit; the next commit frees them.
+    /// Freeing them here would leave writes in redb's write buffer until the next durable commit, and until then each page read while the cache is
+    /// full would search that buffer. In a file shared with readers, always the next commit frees them.
     fn commit_with_room(&self, permit: &mut Permit<'_>, transaction: WriteTransaction, version: Version) -> Result<()> {
         let storage = &self.opened.storage;
         if storage.is_behind() {
@@ -316,8 +315,8 @@ impl Writer {
         }
     }
 
-    /// Commits durably. If the device is full, returns to the state `before` the transaction. The savepoint costs the commit two pages, and keeps
-    /// redb from freeing pages as the reader of [`commit_with_room`](Self::commit_with_room) does.
+    /// Commits durably. If the device is full, returns to the state `before` the transaction. The savepoint costs the commit two pages. As the
+    /// reader in [`commit_with_room`](Self::commit_with_room) does, it leaves freeing replaced pages to the next commit.
     fn commit_or_undo(
         &self,
         permit: &mut Permit<'_>,
@@ -335,9 +334,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Frees the pages that the last commit has replaced, if they are a large part of the file, which another commit would lengthen otherwise.
+    /// Frees the pages that the last commit replaced if they are many: otherwise the next commit would lengthen the file.
     fn free_replaced(&self, permit: &mut Permit<'_>, written: Written) {
-        /// The bytes for which a further commit is worthwhile.
+        /// Minimum bytes of replaced pages for which another commit is worthwhile.
         const MANY: u64 = 16 << 20;
         let part = self.space.length().map_or(MANY, |length| MANY.max(length / 8));
         if written.has_dropped || written.replaced > part {
@@ -365,7 +364,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Commits durably. If the device is full, redb shows the commit nevertheless, so it must not change what was committed.
+    /// Commits durably. If the device is full, redb shows the commit all the same, so `transaction` must not change any committed data.
     pub(super) fn commit_to_device(
         &self,
         permit: &mut Permit<'_>,
@@ -406,7 +405,7 @@ impl Writer {
         self.check_writable()?;
         let mut permit = self.lock();
         match self.clear_backlog(&mut permit) {
-            // The backlog has failed commits, and those that undo them.
+            // The backlog has only failed commits and the commits that undo them.
             Err(Error::Full(_)) if permit.on_device == self.version() => Ok(()),
             Err(error) => Err(unsynced(error)),
             Ok(()) => self.opened.guarded(|| self.flush_with(&mut permit)),
@@ -424,7 +423,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Syncs all commits: an empty durable commit of redb includes all before it.
+    /// Syncs all commits: an empty durable commit of redb includes all earlier ones.
     pub(super) fn sync(&self, permit: &mut Permit<'_>) -> Result<()> {
         let transaction = self.begin(permit)?;
         self.commit_to_device(permit, transaction, self.version())
@@ -442,9 +441,8 @@ impl Drop for Writer {
     }
 }
 
-/// Returns the error of visible commits that did not reach the device. After a failed sync redb rejects all later
-/// commits, so every writer that waits for a sync returns this error. On a full device they are buffered in memory, and reach it with the next
-/// write or flush for which there is room.
+/// Returns the error of visible commits that did not reach the device. After a failed sync redb rejects all later commits, so every writer that
+/// waits for a sync returns this error. On a full device they are buffered in memory, and reach it with the next write or flush that fits.
 fn unsynced(source: Error) -> Error {
     let context = Context::new("the sync of the device that was to include it failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))
@@ -476,7 +474,7 @@ mod tests {
         writer.apply(&mut Changes::of(&writes), Durability::Sync)
     }
 
-    /// Nothing foretells that the end of a commit does not fit: a quota, another process that takes the room.
+    /// Simulates free space that disappears during the commit: a quota, or another process that writes.
     #[test]
     fn a_commit_whose_end_does_not_fit_on_a_device_with_much_room_has_an_unknown_outcome() {
         let (has_room, options) = (Arc::new(AtomicBool::new(true)), Options::default());

@@ -6,21 +6,21 @@ use ::redb::StorageBackend;
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: u64 = BLOCK as u64;
 
-/// The most bytes that are written to the device in one call.
+/// Maximum size in bytes of one write to the device.
 const LONGEST_WRITE: usize = 1 << 20;
 
-/// What was written between two syncs. The device may have these writes in any order.
+/// The writes between two syncs. The device may execute them in any order.
 #[derive(Debug, Default)]
 pub(super) struct Epoch {
-    /// By their offset.
+    /// Written blocks, by their offset in bytes.
     blocks: BTreeMap<u64, Box<[u8]>>,
-    /// The length that was set last.
+    /// The length that was set last; `None` if none was set.
     length: Option<u64>,
-    /// How often something was written or set.
+    /// The number of writes and changes of the length.
     changes: u64,
 }
 
-/// Returns where the first block of these bytes starts and the last one ends.
+/// Returns the start of the first and the end of the last block that contain these bytes.
 pub(super) fn blocks_around(offset: u64, bytes: usize) -> (u64, u64) {
     let end = offset.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     (offset / BLOCK_BYTES * BLOCK_BYTES, end.div_ceil(BLOCK_BYTES) * BLOCK_BYTES)
@@ -35,7 +35,7 @@ impl Epoch {
         self.changes
     }
 
-    /// Keeps whole blocks.
+    /// Stores whole blocks; `start` must be the offset of a block.
     pub(super) fn write(&mut self, start: u64, whole: &[u8]) {
         self.changes += 1;
         for (block, at) in whole.chunks(BLOCK).zip((start..).step_by(BLOCK)) {
@@ -49,7 +49,7 @@ impl Epoch {
         self.blocks.split_off(&length);
     }
 
-    /// Replaces the part of `out`, read at `offset`, that was written.
+    /// Copies the blocks of this epoch over `out`, which was read at `offset`.
     pub(super) fn overlay(&self, offset: u64, out: &mut [u8]) {
         let (start, end) = blocks_around(offset, out.len());
         for (at, block) in self.blocks.range(start..end) {
@@ -60,7 +60,7 @@ impl Epoch {
         }
     }
 
-    /// Writes everything to the device, blocks that follow each other in one call. Can be repeated.
+    /// Writes everything to the device, adjacent blocks in one call. Can be repeated.
     pub(super) fn write_to(&self, device: &dyn StorageBackend) -> io::Result<()> {
         if let Some(length) = self.length
             && device.len()? != length

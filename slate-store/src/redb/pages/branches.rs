@@ -10,9 +10,9 @@ use super::{
 
 /// Why a walk over pages ended early.
 pub(super) enum Ended {
-    /// A page does not have its checksum.
+    /// A page does not match its checksum.
     Damaged,
-    /// There was no more time.
+    /// Time ran out.
     Late,
     Failed(io::Error),
 }
@@ -25,19 +25,19 @@ impl From<io::Error> for Ended {
 
 pub(super) type Walked<T> = Result<T, Ended>;
 
-/// Reads the branches of trees: a hundredth of the file.
+/// Reads the branches of trees: about a hundredth of the file.
 pub(super) struct Branches<'b> {
     pub(super) header: Header,
     pub(super) storage: &'b dyn StorageBackend,
 }
 
 impl Branches<'_> {
-    /// Returns where a page begins in the file, and its length.
+    /// Returns the offset of a page in the file, and its length, in bytes.
     pub(super) fn place(&self, root: Root) -> Walked<(u64, u64)> {
         self.header.place(root.page).ok_or(Ended::Damaged)
     }
 
-    /// Reads a page, which is not verified yet.
+    /// Reads a page without comparing its checksum.
     pub(super) fn page(&self, root: Root) -> Walked<Vec<u8>> {
         let (start, length) = self.place(root)?;
         if start.saturating_add(length) > self.storage.len()? {
@@ -48,7 +48,7 @@ impl Branches<'_> {
         Ok(bytes)
     }
 
-    /// Searches the list of tables, which is a tree of roots; `None` if the table is not there, or is empty.
+    /// Searches the list of tables, which is a tree of roots; `None` if the table is missing or empty.
     pub(super) fn table(&self, name: &str) -> Walked<Option<(Root, Widths)>> {
         let (name, Some(mut page)) = (name.as_bytes(), self.header.tables) else { return Ok(None) };
         for _ in 0..DEEPEST {
@@ -67,7 +67,7 @@ impl Branches<'_> {
         Err(Ended::Damaged)
     }
 
-    /// Returns the branches of a table, each with its place in the file and the end of its content.
+    /// Returns the branches of a table, each with its offset in the file and the end of its content.
     #[cfg(test)]
     pub(super) fn all(&self, root: Root, widths: Widths) -> Walked<Vec<(u64, u64)>> {
         let bytes = self.page(root)?;
@@ -82,7 +82,8 @@ impl Branches<'_> {
         Ok(all)
     }
 
-    /// Returns how many branches are above each leaf, which is the same for all: it tells which children are leaves without reading them.
+    /// Returns how many branches are above each leaf. All leaves have the same number, so this tells which children are leaves without reading
+    /// them.
     pub(super) fn height(&self, root: Root, widths: Widths) -> Walked<usize> {
         let (mut height, mut page) = (0, root);
         loop {

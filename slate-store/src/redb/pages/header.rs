@@ -5,7 +5,7 @@ use twox_hash::XxHash3_128;
 
 use crate::{Result, redb::error};
 
-/// The first bytes of a file: the geometry and two slots of commits.
+/// The length of a file's header in bytes: the geometry and two slots of commits.
 pub(in crate::redb) const SIZE: usize = SLOTS + 2 * SLOT;
 
 const SLOTS: usize = 64;
@@ -83,9 +83,10 @@ impl Header {
         })
     }
 
-    /// Returns offset and length of a page in the file. `None` if no page has this number.
+    /// Returns offset and length of a page in the file, in bytes. `None` if no page has this number.
     pub(super) fn place(&self, page: u64) -> Option<(u64, u64)> {
-        /// The number of a page has its region, its position in units of its own size, and its order.
+        /// Mask of 20 bits. A page number has, from its lowest bits: the position in its region, in units of the page's own size (20 bits); the
+        /// region (20 bits); at bit 59 the order: the page has 2^order pages of the smallest size.
         const INDEX: u64 = 0xf_ffff;
         let (order, region) = (page >> 59, page >> 20 & INDEX);
         let index = page & (INDEX >> order);
@@ -106,7 +107,7 @@ pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Hea
     Ok(Header::read(&bytes))
 }
 
-/// What redb takes from the header when it opens a file for writing.
+/// What redb reads from the header when it opens a file for writing.
 pub(super) enum HeaderToWrite {
     /// The file stores no list of free pages.
     WithoutFreePages,
@@ -125,9 +126,8 @@ pub(super) fn header_to_write(storage: &dyn StorageBackend) -> io::Result<Header
     Ok(Header::read(&bytes).map_or(HeaderToWrite::Damaged, HeaderToWrite::Sound))
 }
 
-/// Returns the header of a new file with [other regions](NEW_REGION_PAGES). redb reads the size of the regions from the header, and never
-/// changes it.
-/// `None` if the bytes are not those of a header.
+/// Returns the header of a new file with [smaller regions](NEW_REGION_PAGES); `None` if `header` is not one. redb reads the size of the regions
+/// from the header, and never changes it.
 pub(in crate::redb) fn with_new_regions(header: &[u8]) -> Option<Vec<u8>> {
     let mut header = (header.len() == SIZE).then(|| header.to_vec())?;
     header.get_mut(REGION_DATA_PAGES..)?.first_chunk_mut().map(|pages| *pages = NEW_REGION_PAGES.to_le_bytes())?;

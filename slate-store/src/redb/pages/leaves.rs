@@ -19,9 +19,9 @@ pub(in crate::redb) struct LeafPlace {
     widths: Widths,
     start: u64,
     pub(in crate::redb) length: u64,
-    /// The end in the file of the last page on the path to this leaf that no leaf of the group before it has on its path.
+    /// The greatest end, in the file, of this leaf and of the branches above it that are above no earlier leaf of the group.
     pub(in crate::redb) end: u64,
-    /// The bytes of the pages on the path to this leaf that no leaf of the table before it has on its path.
+    /// The bytes of this leaf and of the branches above it that are above no earlier leaf of the table.
     pub(in crate::redb) used: u64,
     /// All keys of the leaf are above this one; `None` for the first leaf.
     pub(in crate::redb) after: Option<Box<[u8]>>,
@@ -35,7 +35,7 @@ pub(in crate::redb) struct LeafContent {
     pub(in crate::redb) entries: u64,
     /// The bytes of keys and values.
     pub(in crate::redb) bytes: u64,
-    /// The bytes that the page needs for them.
+    /// The bytes of the page up to the end of the last value.
     pub(in crate::redb) needed: u64,
 }
 
@@ -48,15 +48,15 @@ struct Leaves<'l> {
     bytes: u64,
 }
 
-/// The pages on the path to a leaf that no leaf before it has on its path.
+/// The branches above the next leaf that are above no earlier leaf.
 #[derive(Default)]
 struct Path {
     end: u64,
     used: u64,
 }
 
-/// Returns the leaves of a table behind the key `after`, about as many as have `most_bytes` bytes; none if the table has no more, or does
-/// not exist.
+/// Returns the leaves of a table after the key `after`, in order, until they have at least `most_bytes` bytes. Empty if there are no more, or the
+/// table does not exist.
 ///
 /// # Errors
 /// [`Corrupt`](crate::Error::Corrupt): a branch is damaged.
@@ -73,12 +73,12 @@ pub(in crate::redb) fn leaves(
     Ok(leaves.found)
 }
 
-/// Reads the leaf that has a key, or would have it, the branches above it, and the pages next to each of these pages below the same branch.
-/// redb may merge them when it removes entries, and would give a damaged one a new checksum.
+/// Reads the leaf that contains `key` or would contain it, the branches above it, and the siblings next to each of these pages. redb may merge them
+/// when it removes entries, and would give a damaged one a new checksum.
 ///
 /// # Errors
 ///
-/// [`Corrupt`](crate::Error::Corrupt): one is damaged.
+/// [`Corrupt`](crate::Error::Corrupt): one of these pages is damaged.
 pub(in crate::redb) fn check_around(
     header: Header,
     storage: &dyn StorageBackend,
@@ -107,7 +107,7 @@ fn around(branches: &Branches<'_>, table: &str, key: &[u8]) -> Walked<()> {
     Err(Ended::Damaged)
 }
 
-/// Returns the branches of a table in the order of their keys, each with its place in the file and the end of its content.
+/// Returns the branches of a table in the order of their keys, each with its offset in the file and the end of its content.
 #[cfg(test)]
 pub(in crate::redb) fn branches_of(
     header: Header,
@@ -132,7 +132,7 @@ fn failed(ended: Ended, table: &str) -> Error {
 /// Reads leaves, several at the same time, and returns what each contains.
 ///
 /// # Errors
-/// [`Corrupt`](crate::Error::Corrupt): one is damaged.
+/// [`Corrupt`](crate::Error::Corrupt): one of the leaves is damaged.
 pub(in crate::redb) fn read(storage: &dyn StorageBackend, leaves: &[&LeafPlace]) -> Result<Vec<LeafContent>> {
     let read = |leaves: &[&LeafPlace]| leaves.iter().map(|leaf| content(storage, leaf)).collect::<Result<Vec<_>>>();
     thread::scope(|scope| {
@@ -141,7 +141,7 @@ pub(in crate::redb) fn read(storage: &dyn StorageBackend, leaves: &[&LeafPlace])
             parts.map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || read(part)))).collect();
         let contents = begun.into_iter().map(|(part, thread)| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // The system has no more threads.
+            // No thread can be started.
             Err(_) => read(part),
         });
         Ok(contents.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
@@ -165,13 +165,13 @@ fn leaf_content(leaf: &Leaf<'_>) -> Option<LeafContent> {
 }
 
 impl Leaves<'_> {
-    /// Collects the leaves of the table, if it is there and not empty.
+    /// Collects the leaves of a table; none if it is missing or empty.
     fn table(&mut self, name: &str) -> Walked<()> {
         let Some((root, widths)) = self.branches.table(name)? else { return Ok(()) };
         self.tree(root, widths, self.branches.height(root, widths)?, Keys::default(), &mut Path::default())
     }
 
-    /// Collects the leaves of a tree. `path` has the branches that no leaf has on its path yet.
+    /// Collects the leaves of a tree. `path` has the branches visited since the last leaf.
     fn tree(&mut self, root: Root, widths: Widths, height: usize, keys: Keys<'_>, path: &mut Path) -> Walked<()> {
         let is_before = keys.up_to.zip(self.after).is_some_and(|(up_to, after)| up_to <= after);
         if is_before || self.bytes >= self.most_bytes {
@@ -179,7 +179,7 @@ impl Leaves<'_> {
         }
         let (start, length) = self.branches.place(root)?;
         path.end = start.saturating_add(length).max(path.end);
-        // A branch that begins before is on the path to a leaf of the group before as well.
+        // Other branches are also above a leaf of an earlier group, which counted them.
         if height == 0 || keys.after >= self.after {
             path.used += length;
         }

@@ -5,9 +5,9 @@
 //!           (its own checksum)       └─ root of redb's own tables (free pages, the state of the allocator)
 //! ```
 //!
-//! Every root and every child of a branch is stored as a page's number and its checksum, so a page is right if it has the
-//! checksum that its parent says, up to the header. That finds bits that have changed, pages with other content (zeros, another page), and
-//! pages that were not written. It does not find a file that is right as a whole and old, such as an older copy.
+//! Every root and every child of a branch is stored as a page number and a checksum, so a page is correct if it matches the checksum in its parent,
+//! and so on up to the header. That finds changed bits, pages with other content (zeros, another page), and pages that were not written. It does
+//! not find a file that is consistent and old, such as an older copy.
 //!
 //! The layout is that of redb's file format version 3, from its design document,
 //! <https://github.com/cberner/redb/blob/master/docs/design.md>.

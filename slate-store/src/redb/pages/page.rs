@@ -2,20 +2,20 @@ use twox_hash::XxHash3_128;
 
 use super::header::{Root, u16_at, u32_at, u64_at, u128_at};
 
-/// The lengths of keys and values that all have one length.
+/// The lengths of keys and of values in bytes, where all have the same one; `None` where lengths vary.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Widths {
     pub(super) key: Option<usize>,
     pub(super) value: Option<usize>,
 }
 
-/// A page whose checksum is the one that its parent has.
+/// A page that matches the expected checksum.
 pub(super) enum Page<'p> {
     Leaf(Leaf<'p>),
     Branch(Branch<'p>),
 }
 
-/// Returns a page if it has this checksum.
+/// Returns a page if it matches `checksum`.
 pub(super) fn verified(bytes: &[u8], checksum: u128, widths: Widths) -> Option<Page<'_>> {
     const LEAF: u8 = 1;
     const BRANCH: u8 = 2;
@@ -33,11 +33,11 @@ pub(super) fn verified(bytes: &[u8], checksum: u128, widths: Widths) -> Option<P
         }
         _ => return None,
     };
-    // The rest of a page is not part of its content.
+    // A checksum covers only the content of a page, not the rest.
     (XxHash3_128::oneshot(bytes.get(..length)?) == checksum).then_some(page)
 }
 
-/// Entries: the ends of all keys, the ends of all values, keys, values. There are no ends where all have one length.
+/// Entries: the ends of all keys, the ends of all values, keys, values. The ends are absent for keys or values of a fixed length.
 pub(super) struct Leaf<'p> {
     bytes: &'p [u8],
     count: usize,
@@ -47,7 +47,7 @@ pub(super) struct Leaf<'p> {
 impl<'p> Leaf<'p> {
     const ENDS: usize = 4;
 
-    /// Yields keys and values; ends early where there are none.
+    /// Yields keys and values; ends early at an entry that does not lie within the page.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&'p [u8], &'p [u8])> {
         (0..self.count).map_while(|at| {
             let key_start = if at == 0 { self.keys_start() } else { self.key_end(at - 1)? };

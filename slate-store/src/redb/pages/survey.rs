@@ -17,8 +17,8 @@ struct Survey<'s> {
     until: Option<Instant>,
 }
 
-/// Returns the bytes of the pages of all tables except for redb's own, as they are on the device. `None` if a page is damaged, or it would
-/// take longer than `until`.
+/// Returns the bytes of the pages of all tables on the device, without redb's own. `None` if a page is damaged, or `until` has passed before the
+/// end.
 pub(in crate::redb) fn used_bytes(storage: &dyn StorageBackend, until: Option<Instant>) -> Result<Option<u64>> {
     let Some(header) = header(storage)? else { return Ok(None) };
     let mut survey = Survey { branches: Branches { header, storage }, used: 0, until };

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Checked, Damage, Keyspace, redb::table};
 
-/// Deeper trees do not occur: a branch has dozens of children.
+/// Maximum height of a tree, against cycles in damaged files: a branch has dozens of children, so real trees are far lower.
 pub(super) const DEEPEST: usize = 64;
 
 /// A walk over all pages of a commit.
@@ -141,7 +141,7 @@ pub(in crate::redb) fn damage_of_free_pages(storage: &dyn StorageBackend) -> io:
     Ok(found)
 }
 
-/// Returns the keyspace of a table.
+/// Returns the keyspace of a table by its name; `None` for a table of another kind.
 fn keyspace(name: &[u8]) -> Option<Keyspace> {
     let digits = std::str::from_utf8(name.strip_prefix(b"k")?).ok()?;
     let keyspace = Keyspace(u32::from_str_radix(digits, 16).ok()?);

@@ -189,7 +189,7 @@ pub(crate) fn read(
             if position > after && visitor(position, head.time, &event)?.is_break() {
                 return Ok(Some(position));
             }
-            // No commit has so many events: the key of the entry is damaged.
+            // No commit has that many events: the key of the entry is damaged.
             position.event = position.event.checked_add(1).ok_or_else(damaged)?;
             events = rest;
         }

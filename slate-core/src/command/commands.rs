@@ -84,7 +84,7 @@ impl Database {
 
 impl Commands {
     /// Runs a command; see [`Database::command`]. `find` and `aggregate` return one batch, of MongoDB's size, and the id of a cursor for `getMore`
-    /// and `killCursors`. The time limit (`maxTimeMS`) applies to each batch anew. At a snapshot or in a transaction, commands that are not possible
+    /// and `killCursors`. The time limit (`maxTimeMS`) applies to each batch separately. At a snapshot or in a transaction, commands that are not possible
     /// there fail with 263; commands that write to a snapshot fail with 20.
     ///
     /// # Errors

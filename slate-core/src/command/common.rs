@@ -21,7 +21,7 @@ pub(super) struct Common {
     /// The database name for the namespaces in replies; MongoDB's default if none is given.
     pub(super) database: String,
     pub(super) call: CallContext,
-    /// The time limit, which applies to each batch of a cursor anew.
+    /// The time limit, which applies to each batch of a cursor separately.
     pub(super) max_time: Option<Duration>,
     /// When the command began.
     pub(super) began: Instant,

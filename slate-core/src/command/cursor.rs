@@ -75,7 +75,7 @@ pub(super) struct CommandCursor {
     pub(super) namespace: String,
     /// How many more documents the command's limit allows.
     pub(super) left: Option<u64>,
-    /// The time limit, which applies to each batch anew, and the interrupt that all nodes share.
+    /// The time limit, which applies to each batch separately, and the interrupt that all nodes share.
     pub(super) max_time: Option<Duration>,
     pub(super) interrupt: Interrupt,
     /// Cancelled when the cursor is killed.

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use crate::{Context, Error, Result};
 
-/// The longest name of a database, in bytes.
+/// Maximum length of a database's name, in bytes.
 const MAX_NAME: usize = 64;
 
 /// Where a database is: the placement drivers of a cluster, and its name there.
@@ -15,7 +15,7 @@ pub struct Address {
     pub(super) tls: Option<Tls>,
 }
 
-/// The files of a connection with TLS: certificate authority, own certificate and key.
+/// The files for TLS: certificate authority, client certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tls {
     pub(super) authority: PathBuf,
@@ -27,7 +27,7 @@ impl Address {
     /// Parses a URL.
     ///
     /// # Errors
-    /// [`Missing`](Error::Missing) with what is wrong.
+    /// [`Missing`](Error::Missing): the text is not such a URL; the message says why.
     pub fn parse(url: &str) -> Result<Self> {
         let wrong = |what: &str| {
             let text =

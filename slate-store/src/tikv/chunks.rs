@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{Context, Error, Result};
 
-/// How many chunks are stored side by side.
+/// Maximum number of chunks that are stored concurrently.
 const TOGETHER: usize = 4;
 
-/// How often a chunk is stored again after a failure. Doing it twice is harmless: it gives a key the value that it has.
+/// Maximum number of attempts to store a chunk. Storing it twice is harmless: the key gets the same value.
 const ATTEMPTS: u32 = 5;
 
 /// Stores chunks, each in a transaction of its own.
@@ -49,7 +49,8 @@ pub(super) async fn remove(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Result<
     commit(&cluster, deletes).await.map_err(|failed| failure(failed, "the parts of a value were not removed"))
 }
 
-/// The outcome of the transaction that the chunks are for is known: it was not committed. It can be repeated if they can.
+/// Maps the error of storing or removing chunks. The transaction that they belong to was certainly not committed, so it can be retried if `cause`
+/// can.
 fn failure(cause: Error, what: &'static str) -> Error {
     match cause.is_retryable() {
         true => cause,

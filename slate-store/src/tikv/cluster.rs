@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{Keyspace, Result, Version};
 
-/// The connection with a cluster, shared by a store and everything opened on it.
+/// The connection to a cluster, shared by a store and everything opened on it.
 pub(super) struct Cluster {
     pub(super) runtime: Runtime,
     pub(super) client: TransactionClient,
@@ -36,14 +36,14 @@ pub(super) struct Cluster {
     dropped: Mutex<BTreeMap<Keyspace, Version>>,
     round_trips: AtomicU64,
     requests: AtomicU64,
-    /// Whether transactions ask for a commit in one phase.
+    /// Whether transactions request a commit in one phase.
     pub(super) in_one_phase: AtomicBool,
 }
 
-/// The longest answer that is accepted: a request for [`MAX_KEYS`](super::read::MAX_KEYS) values, each in one piece, is never longer.
+/// Maximum length of an answer, in bytes: above that of a request for [`MAX_KEYS`](super::read::MAX_KEYS) values, each in one piece.
 pub(super) const MAX_MESSAGE: usize = 320 << 20;
 
-/// The time between two renewals of the locks of a commit that takes long. The locks of a small commit expire after three seconds.
+/// Time between two renewals of the locks of a slow commit. The locks of a small commit expire after three seconds.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// The first and the longest pause before a read is repeated.
@@ -53,7 +53,7 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause before the client sends a request of a commit again.
 const LONGEST_REGION_PAUSE: Duration = Duration::from_millis(500);
 
-/// The time that one attempt has at least, whatever the patience.
+/// Minimum time of one attempt, even if less of the patience is left.
 pub(super) const LEAST_TIME: Duration = Duration::from_millis(100);
 
 impl Cluster {
@@ -89,7 +89,7 @@ impl Cluster {
 
     /// Begins a transaction at the current timestamp.
     pub(super) async fn begin(&self, wait: Duration) -> Result<Transaction> {
-        // Nodes elect leaders for seconds: a commit waits for that as long as reads do.
+        // Nodes elect leaders for seconds: a commit retries for as long as reads do.
         let retry = RetryOptions {
             region_backoff: Backoff::no_jitter_backoff(2, 500, attempts(self.options.patience)),
             lock_backoff: Backoff::no_jitter_backoff(2, 200, 60),
@@ -109,8 +109,8 @@ impl Cluster {
         begun.map_err(|failed| error::of_request(failed, "the cluster gives no timestamp"))
     }
 
-    /// The longest time after its beginning in which a request of a commit can still be sent: the client repeats those that were not
-    /// answered, also after nobody waits for them any more. An undecided commit is settled and undone after that, within the patience each.
+    /// Returns the longest time after its start in which a request of a commit can still be sent: the client retries unanswered requests, even if
+    /// no caller waits. Settling and undoing an undecided commit then take up to the patience each.
     pub(super) fn longest_commit(&self) -> Duration {
         let Options { patience, request_timeout, .. } = &self.options;
         let sent = (*request_timeout + LONGEST_REGION_PAUSE).saturating_mul(attempts(*patience));
@@ -127,7 +127,7 @@ impl Cluster {
         now.map(|now| now.version()).map_err(|failed| error::of_request(failed, "the cluster gives no timestamp"))
     }
 
-    /// Returns a snapshot for one request. It would keep what it has read, so none is used twice.
+    /// Returns a snapshot for one request. It caches what it reads, so each request gets a new one.
     pub(super) fn snapshot(&self, at: u64) -> Snapshot {
         let retry = RetryOptions {
             region_backoff: Backoff::no_jitter_backoff(2, 200, 8),
@@ -137,12 +137,12 @@ impl Cluster {
         self.client.snapshot(Timestamp::from_version(at), options)
     }
 
-    /// Counts a round trip of one request.
+    /// Counts a round trip with one request.
     pub(super) fn count_request(&self) {
         self.count(1, 1);
     }
 
-    /// Counts round trips of which each waits for the one before it, and requests, of which several can travel side by side.
+    /// Counts round trips that follow each other, and requests, of which several can be concurrent.
     pub(super) fn count(&self, round_trips: u64, requests: u64) {
         self.round_trips.fetch_add(round_trips, Ordering::Relaxed);
         self.requests.fetch_add(requests, Ordering::Relaxed);
@@ -156,7 +156,7 @@ impl Cluster {
         self.round_trips.load(Ordering::Relaxed) + self.regions.round_trips()
     }
 
-    /// The keyspaces that this process has dropped, and from which version on each is empty.
+    /// The keyspaces that this process has dropped, each with the version from which on it is empty.
     pub(super) fn dropped(&self) -> MutexGuard<'_, BTreeMap<Keyspace, Version>> {
         // No code under this lock can panic between two dependent updates.
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
@@ -168,7 +168,7 @@ fn attempts(patience: Duration) -> u32 {
     8 + u32::try_from(patience.as_millis() / 500).unwrap_or(u32::MAX).min(1_000)
 }
 
-/// Calls `request` until it succeeds, fails for good, or `patience` has passed. The client repeats requests by itself, for longer.
+/// Calls `request` until it succeeds, fails permanently, or `patience` has passed. The client itself would retry requests for longer.
 pub(super) async fn persist<T, F>(patience: Duration, mut request: impl FnMut() -> F) -> Result<T, ClientError>
 where
     F: Future<Output = Result<T, ClientError>>,

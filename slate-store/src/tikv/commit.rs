@@ -1,4 +1,4 @@
-//! The commit of a transaction: its writes and guards become the mutations of one of the client's.
+//! Commits a transaction: its writes and guards become mutations of one transaction of the client.
 //!
 //! ```text
 //!                 keyspace 0                        other keyspaces
@@ -7,11 +7,11 @@
 //! exclusive guard all stripes                       the key, with the value that it has
 //! ```
 //!
-//! The chunks of large values are committed before, each by itself: a commit of many large keys can exceed the largest entry of Raft's log,
-//! and nobody reads them until the key refers to them. The commit of that key is made later than theirs ([`store_before`]).
+//! The chunks of large values are committed earlier, each on its own: a commit of many large values can exceed the largest entry of Raft's log.
+//! They are not read until a key refers to them, and that key is committed after them ([`store_before`]).
 //!
-//! The cluster refuses a mutation of a key that was committed after the transaction's snapshot; `stripes` says what stripes are for. A
-//! lock leaves a record in TiKV, so two guards of one key outside keyspace 0 conflict, whatever their kind.
+//! The cluster refuses a mutation of a key that was committed after the transaction's snapshot; `stripes` describes stripes. A lock leaves a record
+//! in TiKV, so two guards of one key outside keyspace 0 conflict, whatever their kind.
 //!
 //! # One phase or two
 //!
@@ -24,17 +24,17 @@
 //!
 //! The client chooses. What keeps a commit in one phase correct:
 //!
-//! - *Snapshots.* Its region chooses its timestamp: a later one than that of every read that it has answered, so no snapshot changes after it was read. A
-//!   transaction that begins after the commit has returned has a later timestamp. So a guard that was read before another transaction's
-//!   commit conflicts with it, whatever the number of phases of either.
-//! - *A lost answer.* The client repeats writes that were not answered, and the first attempt may have committed. TiKV then answers with that
-//!   commit. A node that answers with a conflict instead names this transaction as the other one, which is a success
-//!   ([`own_commit`](error::own_commit)); if a third transaction has written a key since then, it names that one. So a refusal is
-//!   believed after the transaction was undone, which nodes refuse for one that was committed. If that fails, the outcome is unknown.
-//! - *A node that is busy or aborts* may have made the commit that it does not want to answer: see [`committer`](super::committer).
-//! - *A region that splits in between.* The repeated writes are in two phases, and find the commit in the same way.
-//! - *A node that does not commit in one phase* leaves locks. They are removed, the transaction is repeated as after a conflict, and this process
-//!   does not ask for one phase any more.
+//! - *Snapshots.* The region chooses the timestamp: a later one than that of every read that it has answered, so a snapshot never changes after a
+//!   read. A transaction that begins after the commit has returned has a later timestamp. So a guard that was read before another
+//!   transaction's commit conflicts with it, whatever the number of phases of either.
+//! - *A lost answer.* The client repeats unanswered writes, though the first attempt may have committed. TiKV then returns that commit, or a
+//!   conflict. A conflict with this transaction itself means success ([`own_commit`](error::own_commit)). A conflict with another one proves
+//!   nothing, because that one may have written since. So the transaction is rolled back before the conflict is reported; nodes refuse to
+//!   roll back a committed one. If that fails, the outcome is unknown.
+//! - *A node that is busy or aborts* may have made the commit that it refuses to confirm: see [`committer`](super::committer).
+//! - *A region that splits in between.* The writes are repeated in two phases, and find the commit in the same way.
+//! - *A node that does not commit in one phase* leaves locks. They are removed, the transaction is retried as after a conflict, and this process
+//!   requests no more commits in one phase.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -63,10 +63,10 @@ pub(super) struct Guarded {
     pub(super) guard: Guard,
 }
 
-/// The keyspace whose keys are guarded by all who write: that of definitions.
+/// The keyspace of definitions, whose keys every writer guards.
 const DEFINITIONS: Keyspace = Keyspace(0);
 
-/// The keys that are read at a time to delete a range, and the most that a range may have.
+/// Number of keys read at a time to delete a range, and the maximum number of keys in a range that a transaction deletes.
 const DELETED_PAGE: u32 = 1024;
 const MAX_DELETED: usize = 32_768;
 
@@ -112,15 +112,14 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     locks.retain(|key| !made.mutations.contains_key(key));
     let chunks: Vec<Vec<u8>> = made.chunks.iter().map(|(key, _)| key.clone()).collect();
     let (large, pointers) = (std::mem::take(&mut made.chunks), std::mem::take(&mut made.pointers));
-    // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict. It waits for the
-    // commits that begin here.
+    // Garbage collection also removes the records of later deletes and guards, which reveal conflicts. It waits for the commits that begin here.
     let ready = snapshot.checked(|| match large.is_empty() {
         true => Ok(()),
         false => cluster.runtime.wait(store_before(Arc::clone(cluster), large, pointers)),
     });
     if let Err(failed) = ready {
         if !chunks.is_empty() {
-            // Chunks that stay behind are deleted with their keyspace.
+            // Chunks that cannot be removed now are deleted with their keyspace.
             let _ = cluster.runtime.wait(chunks::remove(Arc::clone(cluster), chunks));
         }
         return Err(failed);
@@ -139,10 +138,10 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     }
 }
 
-/// Stores chunks so that every snapshot that will show one of the keys that refer to them shows the chunks.
+/// Stores chunks so that every snapshot that shows one of the keys `pointers`, which refer to them, also shows the chunks.
 ///
-/// The commit of these keys begins with an older timestamp than the chunks have. A node that commits in one phase chooses a timestamp after
-/// those of its reads, which need not be after that of the chunks either: a read of the keys makes sure of that.
+/// The transaction of these keys has an older timestamp than the chunks. A node that commits in one phase chooses a timestamp after those of the
+/// reads that it has answered. That of the chunks need not be among them, so the keys are read after the chunks were stored.
 async fn store_before(
     cluster: Arc<Cluster>,
     chunks: Vec<(Vec<u8>, Vec<u8>)>,
@@ -163,7 +162,7 @@ fn mutation(key: Vec<u8>, value: Option<Vec<u8>>) -> Mutation {
     }
 }
 
-/// Returns the error of a commit, and removes the chunks that were stored for it if it certainly was not made.
+/// Returns the error of a commit. Removes the chunks that were stored for it, if it was certainly not made.
 fn fail(cluster: &Arc<Cluster>, failure: CommitFailure, stored: Vec<Vec<u8>>, mut taken: Option<Taken<'_>>) -> Error {
     if let Some((key, at)) = &failure.conflict
         && let Some(stripe) = cluster.layout.read_stripe(key)
@@ -172,19 +171,19 @@ fn fail(cluster: &Arc<Cluster>, failure: CommitFailure, stored: Vec<Vec<u8>>, mu
     }
     if failure.is_certain {
         if !stored.is_empty() {
-            // Chunks that stay behind are deleted with their keyspace.
+            // Chunks that cannot be removed now are deleted with their keyspace.
             let _ = cluster.runtime.wait(chunks::remove(Arc::clone(cluster), stored));
         }
     } else if let Some(taken) = &mut taken {
-        // The outcome is not known: the stripe may have been written, or still be written, so it counts as written now.
+        // The outcome is unknown: the stripe may have been written or still be written, so it counts as written now.
         let own = Arc::clone(cluster);
         taken.written = cluster.runtime.wait(async move { own.now().await }).ok();
     }
     failure.error
 }
 
-/// Fails if this process has dropped the keyspace since the transaction began. Of another process's drop a transaction learns by the
-/// definition of the collection, which it guards.
+/// Fails if this process has dropped the keyspace since the transaction began. A drop by another process changes the definition of the collection,
+/// which the transaction guards.
 fn check_dropped(cluster: &Cluster, keyspace: Keyspace, base: Version) -> Result<()> {
     if cluster.dropped().get(&keyspace).is_none_or(|dropped| *dropped <= base) {
         return Ok(());
@@ -192,14 +191,14 @@ fn check_dropped(cluster: &Cluster, keyspace: Keyspace, base: Version) -> Result
     Err(Error::Conflict(Box::new(Context::new("the keyspace was dropped"))))
 }
 
-/// The mutations of a commit, as they come together.
+/// The mutations of a commit, while they are collected.
 struct Made<'l> {
     layout: &'l Layout,
     began: u64,
     /// The number of large values.
     values: u32,
     chunks: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The keys that refer to them.
+    /// The keys that refer to large values.
     pointers: Vec<Vec<u8>>,
     mutations: Mutations,
 }
@@ -209,7 +208,7 @@ impl<'l> Made<'l> {
         Self { layout, began, values: 0, chunks: Vec::new(), pointers: Vec::new(), mutations: Mutations::new() }
     }
 
-    /// `replaced` returns where the chunks are of a key's value in the snapshot, as far as the transaction has read it.
+    /// Adds writes. `replaced` returns the chunks of a key's value in the snapshot; `None` if the transaction has not read them.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>], replaced: impl Fn(&[u8]) -> Option<Chunks>) {
         for (key, value) in writes {
             if let Some(chunks) = replaced(key) {
@@ -284,7 +283,7 @@ impl<'l> Made<'l> {
         }
     }
 
-    /// Writes the value that a key has, or deletes it again: others conflict, and nothing changes.
+    /// Writes the current value of a key again, or deletes it again if it is missing: this conflicts with others and changes nothing.
     fn repeat(&mut self, snapshot: &TikvSnapshot, keyspace: Keyspace, key: &[u8]) -> Result<()> {
         let at = self.layout.entry(keyspace, key);
         if let Entry::Vacant(vacant) = self.mutations.entry(at) {

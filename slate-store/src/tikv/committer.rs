@@ -1,4 +1,4 @@
-//! Commits a transaction of the client, and ends it if that fails.
+//! Commits a transaction of the client, and rolls it back if that fails.
 //!
 //! ```text
 //!                    ┌─ made ──────────────────────────────────────────▶ its timestamp
@@ -7,12 +7,11 @@
 //!                    └─ no answer ────────────────────────────────────▶ OutcomeUnknown
 //! ```
 //!
-//! A commit is undecided when a node was too busy for its part or aborted it: in the second phase, it may have
-//! committed the first key, and that decides about all others. To commit once more would give the others a later timestamp, and to undo the transaction would
-//! remove the others from a commit that was made, because nodes undo their keys side by side. So it is *settled*: the first key, if it was
-//! written and is not committed, is undone for good, and then all others become what it is. If it was never written, no commit was sent, because
-//! that follows the writes of all keys, and there is nothing to decide. After that nothing can be torn: undoing succeeds everywhere or is refused
-//! everywhere.
+//! A commit is undecided when a node was too busy for its part or aborted it. In the second phase, such a node may have committed the first key,
+//! which decides about all others. Repeating the commit would give the others a later timestamp. Undoing the transaction could remove them from a
+//! commit that was made, because nodes undo their keys independently. So it is *settled*: if the first key was written and is not committed, it is
+//! rolled back for good; then all others follow it. If the first key was never written, no commit was sent, because a commit follows the writes of
+//! all keys, and nothing has to be decided. After that, undoing either succeeds for all keys or is refused for all.
 
 use std::{
     future::{Future, poll_fn},
@@ -40,9 +39,9 @@ const TWO_PHASES: u64 = 3;
 /// The requests of a commit, as the client divides it: into parts of [`PART`] bytes of each region.
 #[derive(Clone, Copy)]
 struct Requests {
-    /// Those that write.
+    /// Requests that write.
     writes: u64,
-    /// Those that commit the written keys but the first one.
+    /// Requests that commit the written keys except for the first.
     commits: u64,
 }
 
@@ -55,7 +54,7 @@ impl Requests {
         let written = mutations.iter().map(|mutation| (<&[u8]>::from(mutation.key()), value(mutation)));
         let mut keys: Vec<(&[u8], usize)> = written.chain(locks.iter().map(|key| (&key[..], 0))).collect();
         keys.sort_unstable();
-        // Parts of one region, estimated by the bytes of all: a region ends a part, too.
+        // The parts of all regions, estimated as if they were one; `spread` adds a part for each region.
         let parts = |bytes: usize| u64::try_from(bytes / PART).unwrap_or(u64::MAX);
         let spread = regions.spread(keys.iter().map(|(key, _)| *key));
         let all: usize = keys.iter().map(|(key, value)| key.len() + value).sum();
@@ -64,7 +63,7 @@ impl Requests {
         Self { writes: spread + parts(all), commits: others }
     }
 
-    /// With those for the timestamp and the first key.
+    /// Returns the number of requests in two phases: also those for the timestamp and for the first key.
     fn in_two_phases(self) -> u64 {
         self.writes + 2 + self.commits
     }
@@ -73,8 +72,8 @@ impl Requests {
 impl Cluster {
     /// Commits mutations, and locks of other keys. Returns the timestamp of the commit, `None` if there is nothing to commit.
     ///
-    /// Waits for it for four times the patience of a read, because a large commit takes long by itself. Then its outcome is unknown. Settles
-    /// and undoes it, if it has failed, within the patience each. After a failure that is certain nothing of the transaction is left.
+    /// Waits up to four times the patience of a read, because a large commit takes long by itself. After that the outcome is unknown. If the commit
+    /// fails, settles and undoes it, within the patience each. After a certain failure nothing of the transaction is left.
     pub(super) async fn commit(
         &self,
         begun: &mut Transaction,
@@ -95,10 +94,10 @@ impl Cluster {
             Err(failed) => failed,
         };
         if let ClientError::OnePcFailure = failed {
-            // Nodes that do not commit in one phase leave locks, and the client has no way from these to a commit.
+            // Nodes that do not commit in one phase leave locks, and the client cannot commit them.
             self.in_one_phase.store(false, Ordering::Relaxed);
         }
-        // The client sent the commit again, because the answer to the first one was lost.
+        // The client repeated the commit, because the answer to the first one was lost.
         if let Some(at) = error::own_commit(&failed, began.version()) {
             return Ok(Some(at));
         }
@@ -112,9 +111,9 @@ impl Cluster {
         Err(self.undo(begun, failure).await)
     }
 
-    /// Removes the locks of a transaction that was refused. Nodes refuse that for one that was committed.
+    /// Removes the locks of a refused transaction. Nodes refuse that for a committed one.
     ///
-    /// After an unknown outcome the locks stay: removing them could undo a part of a commit.
+    /// Does nothing after an unknown outcome: removing locks could undo a part of a commit.
     async fn undo(&self, begun: &mut Transaction, mut failure: CommitFailure) -> CommitFailure {
         if failure.is_certain
             && let Err(refused) = self.roll_back(begun).await
@@ -133,7 +132,7 @@ impl Cluster {
             let left = patience.saturating_sub(start.elapsed()).max(LEAST_TIME);
             match timeout(left, begun.rollback()).await {
                 Err(_) => return Err(ClientError::StringError(format!("no answer within {patience:?}"))),
-                // A busy node, or one that elects a leader.
+                // A busy node, or one without an elected leader.
                 Ok(Err(failed)) if error::of_read(&failed) == ReadFailure::Transient && start.elapsed() < patience => {
                     tokio::time::sleep(LONGEST_PAUSE).await;
                 }
@@ -142,10 +141,10 @@ impl Cluster {
         }
     }
 
-    /// Decides about a transaction by the first of its keys, and makes all others follow it.
+    /// Decides about a transaction by its first key, and makes all others follow it.
     async fn settle(&self, began: Timestamp, keys: Vec<Vec<u8>>) -> Result<(), ClientError> {
         let Some(primary) = keys.first().cloned() else { return Ok(()) };
-        // Their time to live is 0, which asks for a decision at once. The client resolves one of each region, and with it all of that region.
+        // A time to live of 0 requests a decision at once. The client resolves one lock of each region, and with it all of that region.
         let lock = |key| ProtoLockInfo {
             key,
             primary_lock: primary.clone(),
@@ -156,9 +155,9 @@ impl Cluster {
         let resolve = async || {
             self.count_request();
             match self.client.resolve_locks(locks.clone(), began.clone(), Backoff::no_backoff()).await {
-                // The first key was never written, so no commit was sent, and none is on its way. The client would have the node record that
-                // the key is undone, but 0.4 looks for this answer as `TxnNotFound`, and gets it within `MultipleKeyErrors`. Undoing
-                // all keys, which follows, makes that record.
+                // The first key was never written, so no commit was sent. The client would have the node record the rollback of the key, but
+                // version 0.4 expects this answer as `TxnNotFound`, and receives it within `MultipleKeyErrors`. Undoing all keys, which follows,
+                // makes that record.
                 Err(failed) if error::is_unwritten(&failed) => Ok(Vec::new()),
                 undecided => undecided,
             }
@@ -176,7 +175,7 @@ impl Cluster {
         timeout(longest, self.commit_when_ready(begun, requests)).await.map_err(late)?
     }
 
-    /// Commits again while nodes ask for that before they have written anything.
+    /// Retries the commit while nodes reply that they are not ready and have written nothing.
     async fn commit_when_ready(
         &self,
         begun: &mut Transaction,
@@ -184,8 +183,8 @@ impl Cluster {
     ) -> Result<Option<Timestamp>, ClientError> {
         loop {
             let (mut waits, mut commit) = (0, pin!(begun.commit()));
-            // What a commit waits for is a round trip: its writes; if these did not commit it, a timestamp and the commit of the first key.
-            // Writes to several regions travel side by side, and can wake it several times.
+            // Each step that a commit waits for is a round trip: its writes; if these did not commit it, a timestamp and the commit of the first
+            // key. Writes to several regions are concurrent, and can wake the task several times.
             let committed = poll_fn(|context| {
                 let poll = commit.as_mut().poll(context);
                 waits += u64::from(matches!(poll, Poll::Pending));

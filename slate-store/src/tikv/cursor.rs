@@ -16,31 +16,31 @@ use crate::{
     bounds::{Landing, OwnedBounds},
 };
 
-/// A cursor that reads pages of growing size, and the next one ahead once it has read two in one direction.
+/// A cursor that reads pages of growing size. After two pages in one direction it requests the next one ahead.
 pub struct TikvCursor {
     snapshot: TikvSnapshot,
     keyspace: Keyspace,
     bounds: OwnedBounds,
     /// Adjacent entries in ascending order, by their stored keys.
     entries: Vec<(Vec<u8>, Stored)>,
-    /// Whether entries within the bounds may precede or follow these.
+    /// Whether the bounds may contain entries before, or after, `entries`.
     more_below: bool,
     more_above: bool,
-    /// Where the entries are continued in a direction, if not beside these.
+    /// The direction and the key at which entries continue, if not directly beside `entries`.
     continued: Option<(Direction, Vec<u8>)>,
-    /// The current entry.
+    /// The position of the current entry in `entries`.
     at: Option<usize>,
-    /// Its value, if that is large: those of other entries are not held.
+    /// The current value if it is stored in chunks. Only one is in memory at a time.
     large: Option<Stored>,
     /// The number of entries of the next page.
     next: u32,
     ahead: Option<Ahead>,
 }
 
-/// The bytes of a short entry, for the number of entries that several cursors read at first.
+/// Assumed size in bytes of a short entry: determines how many entries several cursors request at first.
 const SHORT_ENTRY: usize = 64;
 
-/// A page that was requested before it is needed.
+/// A page that was requested ahead.
 struct Ahead {
     direction: Direction,
     page: mpsc::Receiver<Result<Page>>,
@@ -65,8 +65,7 @@ impl TikvCursor {
         }
     }
 
-    /// Opens cursors over several ranges, each at an edge of its range. The first pages, together about `bytes` long, are read side by
-    /// side.
+    /// Opens cursors over several ranges, each at an edge of its range. The first pages, of about `bytes` in total, are read concurrently.
     pub(super) fn open_several(
         snapshot: &TikvSnapshot,
         keyspace: Keyspace,
@@ -129,7 +128,7 @@ impl TikvCursor {
         Ok(true)
     }
 
-    /// Returns the range from a bound on, in a direction; `None` if it is empty.
+    /// Returns the range of keys from `landing` to the end of the bounds in its direction; `None` if it is empty.
     fn range(&self, landing: Landing<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         let layout = &self.snapshot.cluster.layout;
         let (mut start, mut end) = layout.range(self.keyspace, self.bounds.bounds())?;
@@ -143,7 +142,7 @@ impl TikvCursor {
         (start < end).then_some((start, end))
     }
 
-    /// Moves to the first entry of a range, in a direction.
+    /// Moves to the first entry from `landing` in its direction. Returns whether there is one.
     fn land(&mut self, landing: Landing<'_>) -> Result<bool> {
         self.forget();
         self.next = FIRST_PAGE;
@@ -169,7 +168,7 @@ impl TikvCursor {
         self.snapshot.page(|| self.snapshot.cluster.runtime.wait(self.request(range, direction)))
     }
 
-    /// Makes the entries of a page the current ones, and the first of them the position.
+    /// Makes `page` the current page, and its first entry in `direction` the position.
     fn enter(&mut self, page: Page, direction: Direction) -> Result<bool> {
         let Page { entries, has_more, end, next, .. } = page;
         (self.entries, self.next) = (entries, next);
@@ -190,7 +189,7 @@ impl TikvCursor {
         }
     }
 
-    /// Returns the range of the entries that follow the current ones.
+    /// Returns the range beyond the current page; `None` if it has no entries.
     fn range_beyond(&self, direction: Direction) -> Option<(Vec<u8>, Vec<u8>)> {
         let (start, end) = self.snapshot.cluster.layout.range(self.keyspace, self.bounds.bounds())?;
         let continued = self.continued.as_ref().filter(|(continued, _)| *continued == direction);
@@ -202,11 +201,11 @@ impl TikvCursor {
         (range.0 < range.1).then_some(range)
     }
 
-    /// Moves to the page that follows the current one.
+    /// Moves to the next page in `direction`. Returns whether it has an entry.
     fn turn_page(&mut self, direction: Direction) -> Result<bool> {
         let ahead = self.ahead.take().filter(|ahead| ahead.direction == direction);
         let ahead = ahead.map(|ahead| ahead.page.recv().unwrap_or_else(|error| Err(error::unanswered(error))));
-        // What the deadline of an earlier batch has ended is read again.
+        // An error that the deadline of an earlier batch caused is discarded, and the page is read again.
         let ahead = ahead.filter(|page| !matches!(page, Err(Error::Interrupted(_))) || !self.snapshot.goes_on());
         let page = match ahead {
             Some(page) => self.snapshot.page(|| page),
@@ -228,7 +227,7 @@ impl TikvCursor {
         Ok(found)
     }
 
-    /// Returns the position of an edge among the current entries, if it is certain that they have it.
+    /// Returns the position among `entries` of the first entry from `landing`; `None` if it may be on another page.
     fn find(&self, landing: Landing<'_>) -> Option<usize> {
         let prefix = self.prefix();
         let key = |at: usize| self.entries.get(at).and_then(|(key, _)| key.get(prefix..));

@@ -8,13 +8,13 @@ use tikv_client::transaction::Mutation;
 use super::{after, cluster::Cluster, layout::Area, read};
 use crate::{Keyspace, Result, Version};
 
-/// The keys that one step deletes.
+/// Maximum number of keys that one step deletes.
 const STEP: u32 = 2048;
 
-/// How often a step is repeated that conflicts with a transaction that wrote to the keyspace.
+/// Maximum attempts of a step that conflicts with transactions that wrote to the keyspace.
 const ATTEMPTS: u32 = 20;
 
-/// Deletes all keys of a keyspace. Returns the version from which on it is empty; `None` if it was.
+/// Deletes all keys of a keyspace. Returns the version from which on it is empty; `None` if it had no keys.
 pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> Result<Option<Version>> {
     let mut last = None;
     for area in [Area::Entries, Area::Chunks] {
@@ -26,7 +26,7 @@ pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> 
                     (last, conflicts, found_nothing) = (Some(version), 0, false);
                     start = after(deleted);
                 }
-                // What was written meanwhile before this place is deleted by another pass, until one finds nothing.
+                // Another pass deletes keys that were written behind this one, until a pass finds none.
                 Ok(None) if !found_nothing => (start, found_nothing) = (first.clone(), true),
                 Ok(None) => break,
                 Err(error) if error.is_retryable() && conflicts < ATTEMPTS => conflicts += 1,
@@ -37,7 +37,7 @@ pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> 
     Ok(last)
 }
 
-/// Deletes the first keys of a range. Returns the version of the commit, and the last key; `None` if the range is empty.
+/// Deletes up to [`STEP`] first keys of a range. Returns the version of the commit, and the last deleted key; `None` if the range is empty.
 async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Option<(Version, Vec<u8>)>> {
     let now = cluster.now().await?;
     let (mut keys, mut rest) = (Vec::new(), Some(read::Unread::all(range)));

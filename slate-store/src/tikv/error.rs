@@ -5,17 +5,17 @@ use tikv_client::{Error as ClientError, ProtoKeyError, ProtoRegionError};
 use super::layout::Layout;
 use crate::{Context, Error};
 
-/// What an error of a read says about another attempt.
+/// Whether another attempt of a failed read can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadFailure {
-    /// Another attempt at the same timestamp can succeed: a region moved, a node is gone, a lock was in the way.
+    /// Another attempt at the same timestamp can succeed: a region moved, a node is unreachable, or a key was locked.
     Transient,
-    /// The answer was longer than a message may be. A request for less can succeed.
+    /// The answer exceeded the maximum length of a message. A smaller request can succeed.
     TooLong,
     Lasting,
 }
 
-/// Returns the errors that an error consists of.
+/// Visits the errors that a combined error consists of.
 fn leaves<'e>(error: &'e ClientError, visit: &mut dyn FnMut(&'e ClientError)) {
     match error {
         ClientError::ExtractedErrors(errors) | ClientError::MultipleKeyErrors(errors) => {
@@ -32,7 +32,7 @@ fn all(error: &ClientError) -> Vec<&ClientError> {
     found
 }
 
-/// Judges the error of a read.
+/// Classifies the error of a read.
 pub(super) fn of_read(error: &ClientError) -> ReadFailure {
     let is_too_long = |error: &&ClientError| match error {
         ClientError::GrpcAPI(status) => status.message().contains("message length too large"),
@@ -70,13 +70,13 @@ pub(super) fn of_read(error: &ClientError) -> ReadFailure {
     }
 }
 
-/// Whether a node asks to send a commit again because it became the leader a short time ago. It does so only in answer to writes that would
-/// commit in one phase.
+/// Returns whether a node requests a repetition of a commit because it became the leader a short time ago. Nodes do so only for writes that would
+/// commit in one phase, and have written nothing.
 pub(super) fn is_not_ready(error: &ClientError) -> bool {
     is_region_error(error, |error| error.max_timestamp_not_synced.is_some())
 }
 
-/// Whether a node reports a failure of a part of a commit, in either phase, that it may have written all the same.
+/// Returns whether a node failed at a part of a commit, in either phase, that it may have written all the same.
 pub(super) fn is_undecided(error: &ClientError) -> bool {
     is_busy(error) || is_aborted(error)
 }
@@ -85,8 +85,8 @@ fn is_busy(error: &ClientError) -> bool {
     is_region_error(error, |error| error.server_is_busy.is_some())
 }
 
-/// Whether a node gives a reason that the protocol has no field for. It does so for failures of its engine, a write that was not confirmed in
-/// time among them, which can still be made.
+/// Returns whether a node reports a failure without a field of its own in the protocol. Such failures include those of its engine, and a write that
+/// was not confirmed in time, which can still be made.
 fn is_aborted(error: &ClientError) -> bool {
     all(error).iter().any(|error| matches!(error, ClientError::KeyError(error) if !error.abort.is_empty()))
 }
@@ -95,12 +95,12 @@ fn is_region_error(error: &ClientError, is: impl Fn(&ProtoRegionError) -> bool) 
     all(error).iter().any(|error| matches!(error, ClientError::RegionError(error) if is(error)))
 }
 
-/// Whether a node has nothing of a transaction at a key that was requested from it: neither a lock, nor a commit, nor that it was undone.
+/// Returns whether a node has no record of a transaction at the requested key: no lock, no commit and no rollback.
 pub(super) fn is_unwritten(error: &ClientError) -> bool {
     all(error).iter().any(|error| matches!(error, ClientError::KeyError(error) if error.txn_not_found.is_some()))
 }
 
-/// Returns when the transaction that began at a timestamp was committed, if its commit conflicted with its own.
+/// Returns the commit timestamp of the transaction that began at `began`, if its commit conflicted with itself.
 pub(super) fn own_commit(error: &ClientError, began: u64) -> Option<u64> {
     all(error).into_iter().find_map(|error| match error {
         ClientError::KeyError(error) => {
@@ -119,13 +119,13 @@ pub(super) struct CommitFailure {
     pub(super) error: Error,
     /// Whether the transaction did not commit, so that its locks may be removed.
     pub(super) is_certain: bool,
-    /// The stored key over which transactions conflicted, and the timestamp of the other commit.
+    /// The stored key over which transactions conflict, and the timestamp of the other commit.
     pub(super) conflict: Option<(Vec<u8>, u64)>,
 }
 
 /// Maps the error of a commit.
 ///
-/// The cluster's refusals are certain. All others can have reached the client after the commit was made: the outcome is unknown.
+/// A refusal by the cluster is certain. After any other error the commit may have been made: the outcome is unknown.
 pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
     let found = all(&error);
     let key_error = |is: &dyn Fn(&ProtoKeyError) -> bool| {
@@ -171,7 +171,7 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
     CommitFailure { error: Error::OutcomeUnknown(Box::new(context)), is_certain: false, conflict: None }
 }
 
-/// Maps an [undecided](is_undecided) error of a commit, once the commit was settled.
+/// Maps an [undecided](is_undecided) error of a commit that was settled.
 pub(super) fn of_settled(error: ClientError) -> CommitFailure {
     let detail = match is_busy(&error) {
         true => "the nodes were too busy for the commit",
@@ -186,8 +186,8 @@ pub(super) fn lost_commit(cause: Error) -> Error {
     Error::OutcomeUnknown(Box::new(Context::new("a commit ended without an answer").because(cause)))
 }
 
-/// Returns the error of a commit that was refused, whose locks could not be removed. It is not retryable: the refusal may have been that of a
-/// commit that was sent again after it had succeeded.
+/// Returns the error of a refused commit whose locks could not be removed. It is not retryable: the refusal may answer a repeated request, whose
+/// first attempt had succeeded.
 pub(super) fn not_undone(refused: Error, cause: Error) -> Error {
     let context = format!("{refused}; the cluster did not confirm that the transaction was undone");
     Error::OutcomeUnknown(Box::new(Context::new(context).because(cause)))
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(of_read(&ClientError::Unimplemented), ReadFailure::Lasting);
     }
 
-    /// The text is that of tonic. `pages_that_are_longer_than_a_message_are_read_in_parts` has one of its own errors.
+    /// The text is tonic's. `pages_that_are_longer_than_a_message_are_read_in_parts` checks it with an error that tonic made.
     #[test]
     fn a_read_of_too_much_is_told_from_what_passes() {
         let text = "Error, message length too large: found 5242900 bytes, the limit is: 4194304 bytes";

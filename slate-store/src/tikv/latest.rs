@@ -1,11 +1,11 @@
 //! Reads of the latest commit in one round trip.
 //!
-//! A snapshot is a timestamp, which the placement driver gives in a round trip of its own. Nodes read the latest commit of a key without one
-//! at the largest timestamp, 2⁶⁴ − 1, which the client's type of timestamps cannot have. So these requests do not go through
-//! the client, and leave to it whatever is not a plain answer: locks, regions that moved, nodes that do not answer, values in chunks.
+//! A snapshot needs a timestamp, which costs a round trip to the placement driver. Nodes read the latest commit of a key without that at the
+//! largest timestamp, 2⁶⁴ − 1, which the client's type of timestamps cannot represent. So these requests bypass the client. Every other answer than
+//! a value is left to the client: locks, regions that moved, nodes that do not answer, values in chunks.
 //!
-//! Keys of one region are read in one snapshot of its node. Those of several regions are not: each is read at some time between the call and
-//! its return. Callers need nothing more.
+//! Keys of one region are read in one snapshot of its node. Keys of several regions are each read at some time between the call and its return.
+//! Callers rely on nothing more.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -18,14 +18,13 @@ use super::{
     value::Stored,
 };
 
-/// The longest wait for a node. After it the read goes through the client, which finds out what is wrong, and so do all reads of this node for some
-/// seconds.
+/// Maximum wait for a node. After it the read is repeated through the client, and all reads of this node use the client for some seconds.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The timestamp that stands for the latest commit.
 const LATEST: u64 = u64::MAX;
 
-/// Reads the stored keys. Returns `None` if the nodes do not simply answer.
+/// Reads the stored keys. Returns `None` if a node does not answer with plain values; then the client must read them.
 pub(super) async fn read(regions: Arc<Regions>, keys: Vec<Vec<u8>>) -> Option<Values> {
     let mut parts: BTreeMap<u64, (Region, Vec<Vec<u8>>)> = BTreeMap::new();
     for key in keys {
@@ -64,7 +63,7 @@ async fn of_region(regions: Arc<Regions>, region: Region, keys: Vec<Vec<u8>>) ->
     regions.nodes.answered(region.leader.store);
     match answer.region_error {
         None => {}
-        // A busy node still leads the region.
+        // A busy node is still the leader of the region.
         Some(error) if error.server_is_busy.is_some() => {
             regions.nodes.back_off(region.leader.store);
             return None;
@@ -78,19 +77,19 @@ async fn of_region(regions: Arc<Regions>, region: Region, keys: Vec<Vec<u8>>) ->
     if !is_clean || answer.pairs.len() > requested {
         return None;
     }
-    // A missing key is left out, or comes without a value, which no stored value is.
+    // A missing key is left out of the answer, or has an empty value; no stored value is empty.
     let stored = answer.pairs.into_iter().filter(|pair| !pair.value.is_empty());
     Some(stored.map(|pair| (pair.key, pair.value)).collect())
 }
 
-/// Returns a value without its tag; `None` if it is in chunks.
+/// Returns a value without its tag; `None` if it is in chunks or damaged.
 pub(super) fn value(stored: Vec<u8>) -> Option<Vec<u8>> {
     match Stored::read(stored) {
         Ok(Stored::Inline(mut bytes)) => {
             bytes.remove(0);
             Some(bytes)
         }
-        // The usual way reports the error.
+        // The read through the client reports the error.
         Ok(Stored::Chunks(_)) | Err(_) => None,
     }
 }

@@ -8,7 +8,7 @@
 //!                            s      the safepoint, only beneath the empty name: it is the cluster's
 //! ```
 //!
-//! All begin with `m`, which orders them before the tables of TiDB and beside its definitions; the name keeps them apart.
+//! All keys begin with `m`, which orders them before the tables of TiDB and among its definitions; the prefix `slate` distinguishes them.
 
 use crate::{Bounds, Keyspace};
 
@@ -42,7 +42,7 @@ impl Area {
 pub(super) struct ChunksAt {
     /// The timestamp at which the transaction that wrote them began.
     pub(super) began: u64,
-    /// Counts the large values of that transaction.
+    /// Numbers the large values of that transaction.
     pub(super) number: u32,
 }
 
@@ -85,12 +85,12 @@ impl Layout {
         key
     }
 
-    /// The key of the safepoint, which is that of all databases of the cluster: it is among the keys of a database without a name.
+    /// Returns the key of the safepoint, which all databases of the cluster share: it is among the keys of a database with an empty name.
     pub(super) fn safepoint() -> Vec<u8> {
         Self::of("").area(Area::Safepoint, Keyspace(0), 0)
     }
 
-    /// Returns the range of all keys of a keyspace in an area: from the first up to, but without, the last.
+    /// Returns the range of all keys of a keyspace in an area: the first key, included, and the end, excluded.
     pub(super) fn all(&self, area: Area, keyspace: Keyspace) -> (Vec<u8>, Vec<u8>) {
         let start = self.area(area, keyspace, 0);
         let end = match keyspace.0.checked_add(1) {
@@ -104,7 +104,7 @@ impl Layout {
         (start, end)
     }
 
-    /// Returns the range of entries within bounds; `None` if they are empty.
+    /// Returns the range of stored keys for the entries within bounds; `None` if it is empty.
     pub(super) fn range(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
         if bounds.is_empty() {
             return None;
@@ -115,7 +115,7 @@ impl Layout {
         Some((start, end))
     }
 
-    /// Returns the keyspace and the key of an entry, or of a guarded key of which `at` is a stripe.
+    /// Returns the keyspace and the key of a stored entry, or of the guarded key that the stripe `at` belongs to.
     pub(super) fn read<'k>(&self, at: &'k [u8]) -> Option<(Keyspace, &'k [u8])> {
         let (area, rest) = at.strip_prefix(&*self.prefix)?.split_first()?;
         let (keyspace, key) = rest.split_first_chunk()?;
@@ -133,7 +133,7 @@ impl Layout {
         if *area == b'g' { at.last().copied() } else { None }
     }
 
-    /// The length of what precedes the key of an entry.
+    /// The length in bytes of the prefix before an entry's key.
     pub(super) fn entry_prefix(&self) -> usize {
         self.prefix.len() + 5
     }

@@ -18,14 +18,14 @@
 //!
 //! [`Capabilities`](crate::Capabilities) say so:
 //!
-//! - Two guards of one key may conflict although both are shared, except in keyspace 0, where they do not within a process.
-//! - The deletion of a range deletes what its transaction's view shows, and conflicts with others only over these keys. The same holds of a
-//!   drop of a keyspace, except that transactions of this process that wrote to it conflict.
-//! - A commit learns its version when it is made, so its last stage is called with that of its view, and has the limits of the transaction.
+//! - Two shared guards of one key may conflict, except in keyspace 0, where they do not within one process.
+//! - Deleting a range deletes the keys that the transaction's view shows, and conflicts with others only over these keys. The same is true of
+//!   dropping a keyspace, which also conflicts with transactions of this process that wrote to it.
+//! - A commit learns its version when it is made, so its last stage receives the version of the view, and has the limits of the transaction.
 //! - A transaction writes at most 64 MiB and about 32,000 keys. A key has at most 4 KiB.
 //! - The error [`Expired`](crate::Error::Expired): see [`Store::collect_garbage`](crate::Store::collect_garbage).
 //!
-//! A replaced or deleted value of more than a mebibyte leaves its chunks behind if the transaction did not read it before, and so does a
+//! The chunks of a replaced or deleted value of more than a mebibyte stay stored if the transaction had not read the value, as do those of a
 //! process that ends within a commit. They are deleted with their keyspace.
 
 mod address;

@@ -1,4 +1,4 @@
-//! Connections with nodes, and which nodes get no requests of single regions for some seconds.
+//! Connections to nodes, and the back-off of nodes that were late or busy.
 
 use std::{
     collections::BTreeMap,
@@ -8,21 +8,20 @@ use std::{
 
 use tonic::transport::Channel;
 
-/// How long no request is sent to a placement driver or a node that has not answered in time. Going on without it is slower than an answer,
-/// and faster than waiting for none.
+/// How long no request is sent to a placement driver or a node that did not answer in time. Reads without it are slower than its answer, and faster
+/// than waiting for it in vain.
 pub(super) const BACKOFF: Duration = Duration::from_secs(5);
 
 /// The state of the nodes, by their numbers.
 #[derive(Default)]
 pub(super) struct Nodes {
     channels: Mutex<BTreeMap<u64, Channel>>,
-    /// The nodes that were late or busy, and the time until which no request is sent to each. A node stays here until it answers after that
-    /// time.
+    /// Nodes that were late or busy, each with the end of its back-off. A node is removed when it answers after that time.
     backing_off: Mutex<BTreeMap<u64, Instant>>,
 }
 
 impl Nodes {
-    /// Returns the open connection with a node.
+    /// Returns the open connection to a node; `None` if there is none.
     pub(super) fn channel(&self, node: u64) -> Option<Channel> {
         lock(&self.channels).get(&node).cloned()
     }
@@ -35,8 +34,8 @@ impl Nodes {
         lock(&self.channels).remove(&node);
     }
 
-    /// Sends no request to a node for some seconds, after one that was not answered in time. The connection stays open, unless the node has not
-    /// answered since an earlier back-off: it may be at another address.
+    /// Begins a back-off of a node that did not answer in time. Closes the connection if the node has not answered since an earlier back-off: its
+    /// address may have changed.
     pub(super) fn late(&self, node: u64) {
         let earlier = self.back_off(node);
         if earlier.is_some_and(|until| until <= Instant::now()) {
@@ -44,12 +43,12 @@ impl Nodes {
         }
     }
 
-    /// Sends no request to a node for some seconds. Returns until when none was to be sent to it before, unless it has answered since then.
+    /// Begins a back-off of a node. Returns the end of its previous back-off; `None` if it has answered since, or had none.
     pub(super) fn back_off(&self, node: u64) -> Option<Instant> {
         lock(&self.backing_off).insert(node, Instant::now() + BACKOFF)
     }
 
-    /// Forgets a back-off of a node that has passed, after an answer.
+    /// Removes a node's back-off if it is over, after an answer.
     pub(super) fn answered(&self, node: u64) {
         let mut backing_off = lock(&self.backing_off);
         if backing_off.get(&node).is_some_and(|until| *until <= Instant::now()) {
@@ -57,7 +56,7 @@ impl Nodes {
         }
     }
 
-    /// Whether no request is to be sent to a node, because it was late or busy.
+    /// Returns whether a node is in a back-off, because it was late or busy.
     pub(super) fn is_backing_off(&self, node: u64) -> bool {
         lock(&self.backing_off).get(&node).is_some_and(|until| Instant::now() < *until)
     }
@@ -85,7 +84,7 @@ mod tests {
     fn a_node_that_is_late_again_after_its_back_off_is_connected_anew() {
         let nodes = Nodes::default();
         let end_back_off = || lock(&nodes.backing_off).insert(1, Instant::now());
-        // A channel is made on the threads of a runtime.
+        // A channel must be created within a runtime.
         wait(async {
             nodes.connected(1, channel(1));
             let is_connected = || nodes.channel(1).is_some();

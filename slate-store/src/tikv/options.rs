@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use super::cluster::MAX_MESSAGE;
 
-/// How the store speaks with the cluster.
+/// How the store communicates with the cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) request_timeout: Duration,
     pub(super) patience: Duration,
     pub(super) unchecked_age: Duration,
-    /// The longest answer that is accepted, in bytes.
+    /// Maximum length of an answer, in bytes.
     pub(super) max_message: usize,
 }
 
@@ -37,8 +37,8 @@ impl Options {
         Self { patience, ..self }
     }
 
-    /// Sets the age from which on a snapshot looks for the safepoint with every read, because garbage collection may have passed it. Must
-    /// be less than what every [`collect_garbage`](crate::Store::collect_garbage) of the cluster keeps. 60 seconds by default.
+    /// Sets the age from which on each read of a snapshot also checks the safepoint, because garbage collection may have passed it. Must be less
+    /// than the `keep` of every [`collect_garbage`](crate::Store::collect_garbage) of the cluster. 60 seconds by default.
     #[must_use]
     pub fn unchecked_age(self, unchecked_age: Duration) -> Self {
         Self { unchecked_age, ..self }

@@ -9,7 +9,7 @@ use crate::{Keyspace, PointReader, Result};
 pub struct TikvPointReader {
     snapshot: TikvSnapshot,
     loaded: Vec<Option<Stored>>,
-    /// The load that was sent ahead, and its stored keys.
+    /// The load that was requested ahead, and its stored keys.
     ahead: Option<(Vec<Vec<u8>>, Sent<Values>)>,
 }
 
@@ -18,7 +18,7 @@ impl TikvPointReader {
         Self { snapshot, loaded: Vec::new(), ahead: None }
     }
 
-    /// Returns where each key is stored, if it can exist: a longer one cannot, and can damage a node.
+    /// Returns the stored key of each key; `None` for a key above the maximum length: it cannot exist, and its read could damage a node.
     fn stored_at(&self, keys: &[(Keyspace, &[u8])]) -> Vec<Option<Vec<u8>>> {
         let layout = &self.snapshot.cluster.layout;
         let exists = |key: &[u8]| key.len() <= super::MAX_KEY;

@@ -192,6 +192,6 @@ pub(super) struct RegionError {
     pub(super) server_is_busy: Option<Present>,
 }
 
-/// A message whose fields do not matter.
+/// A message of which only the presence matters.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub(super) struct Present {}

@@ -1,4 +1,4 @@
-//! Reads at one timestamp: many keys, and ranges page by page. Callers count the round trips.
+//! Reads at one timestamp: many keys, or ranges page by page. Callers count the round trips.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{Context, Error, Keyspace, ReadEnd, Result};
 
-/// The most keys of a request. Their values are then at most 256 MiB.
+/// Maximum number of keys of a request. Their values then have at most 256 MiB.
 pub(super) const MAX_KEYS: usize = 256;
 
-/// The most chunks of a request.
+/// Maximum number of chunks of a request.
 pub(super) const MAX_CHUNKS: u32 = 8;
 
-/// The bytes that a page of a scan is meant to have.
+/// Target size of a page of a scan, in bytes.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// The fewest and the most entries of a page.
+/// Minimum and maximum number of entries of a page.
 pub(super) const FIRST_PAGE: u32 = 64;
 const MAX_PAGE: u32 = 4096;
 
@@ -33,7 +33,7 @@ pub(super) type Range = (Vec<u8>, Vec<u8>);
 /// The values of stored keys.
 pub(super) type Values = HashMap<Vec<u8>, Vec<u8>>;
 
-/// Reads the stored keys, which are sorted and different. Keys that do not exist are missing in the result.
+/// Reads stored keys, which must be sorted and distinct. The result has no entry for a missing key.
 pub(super) async fn many(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> Result<Values> {
     let mut requests = JoinSet::new();
     for keys in keys.chunks(MAX_KEYS) {
@@ -46,7 +46,7 @@ pub(super) async fn many(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> 
     Ok(values)
 }
 
-/// Returns the requests of a read of these keys, which are sorted.
+/// Returns the number of requests for these sorted keys.
 pub(super) fn requests_of(cluster: &Cluster, keys: &[Vec<u8>]) -> u64 {
     keys.chunks(MAX_KEYS).map(|keys| cluster.regions.spread(keys.iter().map(Vec::as_slice))).sum()
 }
@@ -55,7 +55,7 @@ async fn few(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> Result<Vec<(
     let request = || {
         let (mut snapshot, keys) = (cluster.snapshot(at), keys.clone());
         async move {
-            // A missing key is left out, or comes without a value, which no stored value is.
+            // A missing key is left out of the answer, or has an empty value; no stored value is empty.
             let pairs = snapshot.batch_get(keys).await?.filter(|KvPair(_, value)| !value.is_empty());
             Ok::<Vec<(Vec<u8>, Vec<u8>)>, ClientError>(pairs.map(|KvPair(key, value)| (key.into(), value)).collect())
         }
@@ -89,29 +89,29 @@ pub(super) enum Direction {
     Down,
 }
 
-/// The most regions of a page. The client reads them side by side; each is requested for an equal share of the page.
+/// Maximum number of regions of a page. The client reads them concurrently, and requests an equal share of the page from each.
 const MAX_REGIONS: usize = 16;
 
-/// Returns how many regions the next page may concern after one of `regions` that had nothing. Empty regions, which deletes leave behind, are
-/// passed quickly in this way; a page after one with entries is of one region again.
+/// Returns how many regions the next page may read after a page of `regions` regions without entries. Empty regions, which deletes leave behind,
+/// are passed quickly in this way. After a page with entries the next one reads one region again.
 fn after_nothing(regions: usize) -> usize {
     (regions * 2).min(MAX_REGIONS)
 }
 
-/// What one request reads of a range.
+/// The part of a range that one request reads.
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) range: Range,
-    /// Whether that is not the whole range.
+    /// Whether the range continues after this part.
     pub(super) has_rest: bool,
-    /// The entries or keys that it requests of each region, and the most that the client returns of all of them.
+    /// Maximum number of entries or keys: requested from each region, and returned by the client for all together.
     pub(super) most: u32,
-    /// The regions, each of which gets a request. At least one if they are not known.
+    /// Number of regions, each of which receives a request; 1 if it is unknown.
     pub(super) regions: u32,
 }
 
-/// Returns the part of a range that is in its first regions, at most `count`. All regions together send at most about `most` entries: the client would
-/// drop the others. If the first region is not known, the part is the whole range, of any number of regions, and few entries are requested.
+/// Returns the part of a range in its first regions, at most `count`. A share of `most` entries is requested from each region, because the client
+/// drops entries above its limit. If the first region is unknown, the part is the whole range, over any number of regions, with few entries.
 pub(super) async fn part_of(regions: &Regions, range: Range, direction: Direction, count: usize, most: u32) -> Part {
     match regions.first_part(range.clone(), direction, count).await {
         Some(FirstPart { range, has_rest, regions }) => Part { range, has_rest, most: most.div_ceil(regions), regions },
@@ -122,20 +122,20 @@ pub(super) async fn part_of(regions: &Regions, range: Range, direction: Directio
 /// A part of a range, in ascending order of stored keys.
 pub(super) struct Page {
     pub(super) entries: Vec<(Vec<u8>, Stored)>,
-    /// The bytes of their keys and values.
+    /// Bytes of keys and values.
     pub(super) bytes: usize,
-    /// The requests that have found it: several after regions without entries, or where the first answer was too long.
+    /// Number of requests for this page: several after empty regions, or after an answer that was too long.
     pub(super) requests: u64,
-    /// Whether the range can have more entries, in the direction of the read.
+    /// Whether the range may have more entries in the direction of the read.
     pub(super) has_more: bool,
-    /// Where these begin, if that is not beside the last one of the page: at the end of the region.
+    /// The key at which these begin, if not directly after the page: the end of a region.
     pub(super) end: Option<Vec<u8>>,
-    /// How many entries the next page should have.
+    /// Number of entries to request for the next page.
     pub(super) next: u32,
 }
 
-/// Reads the first entries of a range, at most `most`; fewer if they are too long for a message, or not all in the same regions. A page
-/// without entries has no more. `end` can end the walk over regions without entries.
+/// Reads up to `most` first entries of a range; fewer if they exceed the length of a message or are not all in the same regions. A page without
+/// entries is the end of the range. `end` can interrupt the walk over empty regions.
 pub(super) async fn page(
     cluster: Arc<Cluster>,
     at: u64,
@@ -173,8 +173,8 @@ pub(super) async fn page(
     }
 }
 
-/// Reads the first entries of a part of a range; the client requests as many of every region that has some of it. The page was to
-/// have `most` entries, from which the next one grows.
+/// Reads the first entries of a part of a range; the client requests `part.most` from each region in it. `most` is the number of entries that the
+/// page was planned with; the size of the next one is computed from it.
 async fn of_part(cluster: Arc<Cluster>, at: u64, part: &Part, direction: Direction, most: u32) -> Result<Page> {
     let Part { range: (start, end), most: mut share, regions, .. } = part.clone();
     let mut requests = 0;
@@ -206,17 +206,17 @@ async fn of_part(cluster: Arc<Cluster>, at: u64, part: &Part, direction: Directi
     Ok(Page { entries, bytes, requests, has_more, end: None, next })
 }
 
-/// Returns how many entries the page after one with `entries` entries and `bytes` bytes should have.
+/// Returns the number of entries to request after a page of `entries` entries and `bytes` bytes, planned with `most`.
 fn next_page(most: u32, entries: usize, bytes: usize) -> u32 {
     let each = (bytes / entries.max(1)).max(1);
     let fit = u32::try_from(PAGE_BYTES / each).unwrap_or(MAX_PAGE);
     fit.clamp(1, MAX_PAGE.min(most.saturating_mul(4)))
 }
 
-/// What is left of a range whose keys are read.
+/// The rest of a range whose keys are read.
 pub(super) struct Unread {
     range: Range,
-    /// How many regions the next page may concern.
+    /// Number of regions that the next page may read.
     regions: usize,
 }
 
@@ -226,15 +226,15 @@ impl Unread {
     }
 }
 
-/// The first keys of a range.
+/// The first keys of a range, and the rest.
 pub(super) struct Keys {
     pub(super) keys: Vec<Vec<u8>>,
     pub(super) requests: u64,
     pub(super) rest: Option<Unread>,
 }
 
-/// Reads the first keys of a range without values, at most `most`, of one region or of several after such without keys. There can be more
-/// also after none.
+/// Reads up to `most` first keys of a range without values, from one region, or from several after regions without keys. An empty result is not the
+/// end of the range.
 pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, Unread { range, regions }: Unread, most: u32) -> Result<Keys> {
     let end = range.1.clone();
     let Part { range: (start, part_end), has_rest, most, regions: requests } =

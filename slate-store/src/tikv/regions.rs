@@ -1,10 +1,10 @@
-//! Which region has a key, and which node leads it.
+//! Which region contains a key, and which node leads it.
 //!
-//! The client knows this too, and does not expose it. It is needed where a request must concern one region: for a page of a scan, whose limit the
-//! client sends to *every* region in the range, and for reads of the latest commit ([`latest`](super::latest)).
+//! The client knows this, too, but does not expose it. It is needed where a request must be for one region: for a page of a scan, because the
+//! client sends its limit to *every* region in the range, and for reads of the latest commit ([`latest`](super::latest)).
 //!
-//! A cached region can be outdated. A page is then shorter, or comes from several regions; a node refuses a request for a region that it does
-//! not lead, and the region leaves the cache. So an outdated one is used as long as no placement driver answers.
+//! A cached region can be outdated. Then a page is shorter, or is read from several regions. A node refuses a request for a region that it does not
+//! lead, and the region is removed from the cache. So an outdated region is used as long as no placement driver answers.
 
 use std::{
     collections::BTreeMap,
@@ -30,19 +30,19 @@ use super::{
 };
 use crate::Result;
 
-/// How long a placement driver may take to answer a request that can be done without, and a node to accept a connection.
+/// Timeout of optional requests to a placement driver, and of connecting to a node.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The age at which a cached region is outdated, and is requested again: it may have split.
+/// Age at which a cached region counts as outdated and is requested again, because it may have split.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// The most cached regions, of some 200 bytes each: those of twenty billion documents.
+/// Maximum number of cached regions, of some 200 bytes each. That many hold about twenty billion documents.
 const MAX_CACHED: usize = 1 << 18;
 
 pub(super) struct Regions {
     drivers: Vec<String>,
     security: Arc<SecurityManager>,
-    /// By their first keys, with the time of the request.
+    /// Cached regions by their first keys, each with the time of its request.
     cached: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
     pub(super) nodes: Nodes,
     driver: tokio::sync::Mutex<Driver>,
@@ -57,7 +57,7 @@ pub(super) struct Region {
     pub(super) epoch: proto::Epoch,
     pub(super) leader: proto::Peer,
     pub(super) start: Vec<u8>,
-    /// `None` for the last region.
+    /// The end of the range, excluded; `None` for the last region.
     pub(super) end: Option<Vec<u8>>,
 }
 
@@ -67,13 +67,13 @@ impl Region {
     }
 }
 
-/// The part of a range that is in its first regions, in a direction.
+/// The part of a range that is in its first regions, in reading direction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FirstPart {
     pub(super) range: Range,
-    /// Whether that is not the whole range.
+    /// Whether the range continues after this part.
     pub(super) has_rest: bool,
-    /// How many regions it is in.
+    /// The number of regions of the part.
     pub(super) regions: u32,
 }
 
@@ -131,13 +131,13 @@ impl Regions {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Counts a round trip of several requests side by side.
+    /// Counts a round trip of several concurrent requests.
     pub(super) fn count_requests(&self, requests: usize) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(u64::try_from(requests).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Returns in how many regions sorted keys are, as far as these are cached: adjacent keys of other regions count as of one.
+    /// Returns the number of regions that contain these sorted keys. Adjacent keys whose regions are not cached count as keys of one region.
     pub(super) fn spread<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> u64 {
         let (mut regions, mut last) = (0, None::<Option<Region>>);
         for key in keys {
@@ -174,7 +174,7 @@ impl Regions {
         current(self.cached(key), self.request("/pdpb.PD/GetRegion", key)).await
     }
 
-    /// Returns the part of a range that is in its first regions in a direction, at most `count`. `None` if the first region is not known.
+    /// Returns the part of a range in its first regions in `direction`, at most `count`. `None` if the first region is unknown.
     pub(super) async fn first_part(
         &self,
         (start, end): Range,
@@ -212,7 +212,7 @@ impl Regions {
         Some(FirstPart { range, has_rest: true, regions })
     }
 
-    /// Returns the region of the last key below another one.
+    /// Returns the region of the greatest keys below `end`.
     async fn below(&self, end: &[u8]) -> Option<Region> {
         let known = {
             let cached = lock(&self.cached);
@@ -233,7 +233,7 @@ impl Regions {
         lock(&self.cached).remove(&region.start);
     }
 
-    /// Returns a connection with the node that leads a region; `None` if it cannot be made in time.
+    /// Returns a connection to the node that leads a region; `None` if it cannot be opened in time.
     pub(super) async fn node(&self, region: &Region) -> Option<Channel> {
         let node = region.leader.store;
         if let Some(channel) = self.nodes.channel(node) {
@@ -259,13 +259,13 @@ impl Regions {
         }
     }
 
-    /// Forgets a region and the connection with its leader, after a request that failed.
+    /// Removes a region and the connection to its leader from the caches, after a failed request.
     pub(super) fn lost(&self, region: &Region) {
         self.nodes.disconnect(region.leader.store);
         self.forget(region);
     }
 
-    /// Forgets a region whose leader has not answered in time, and lets the leader back off.
+    /// Removes a region from the cache, and begins a back-off of its leader, which did not answer in time.
     pub(super) fn late(&self, region: &Region) {
         self.nodes.late(region.leader.store);
         self.forget(region);
@@ -277,13 +277,13 @@ impl Regions {
         Some(region)
     }
 
-    /// Caches the regions from that of a key on, at most `count`, by one request.
+    /// Caches up to `count` regions from that of `key` on, with one request.
     async fn request_several(&self, key: &[u8], count: usize) {
         let regions = self.of_leader(|leader| request_regions(leader, key, count)).await;
         regions.into_iter().flatten().for_each(|region| self.cache(region));
     }
 
-    /// Sends a request that can be done without to the placement driver that leads. Returns `None` without a useful answer in time.
+    /// Sends an optional request to the leading placement driver. Returns `None` without a useful answer in time.
     async fn of_leader<T, F>(&self, request: impl FnOnce(Leader) -> F) -> Option<T>
     where
         F: Future<Output = Option<T>>,
@@ -292,7 +292,7 @@ impl Regions {
         self.count_requests(1);
         match timeout(PATIENCE, request(leader)).await {
             Ok(Some(answer)) => Some(answer),
-            // The driver may not be the leader any more.
+            // The driver may no longer be the leader.
             Ok(None) => {
                 *self.driver.lock().await = Driver::Unknown;
                 None
@@ -304,7 +304,7 @@ impl Regions {
         }
     }
 
-    /// Returns the placement driver that answers, if it is known or can be found in time.
+    /// Returns the leading placement driver; `None` if it is in a back-off, or is not found in time.
     async fn leader(&self) -> Option<Leader> {
         let mut driver = self.driver.lock().await;
         match &*driver {
@@ -312,14 +312,14 @@ impl Regions {
             Driver::BackingOff { until } if Instant::now() < *until => return None,
             Driver::Unknown | Driver::BackingOff { .. } => {}
         }
-        // If this call is dropped during the search, other callers do not repeat the same wait.
+        // Set before the search: if this call is dropped during it, other callers do not repeat the wait.
         *driver = Driver::backing_off();
         let found = timeout(PATIENCE, self.find_leader()).await.ok().flatten()?;
         *driver = Driver::Answers(found.clone());
         Some(found)
     }
 
-    /// Requests the leader from all placement drivers at the same time: some may not answer. A driver that backs off gets the request, too.
+    /// Searches the leader by requests to all placement drivers at once, because some may not answer. Includes drivers in a back-off.
     pub(super) async fn find_leader(&self) -> Option<Leader> {
         let mut answers = JoinSet::new();
         for driver in &self.drivers {
@@ -334,7 +334,7 @@ impl Regions {
     }
 }
 
-/// Returns a cached region, or the requested one if that is outdated. As long as there is no answer, the outdated one.
+/// Returns a cached region, or the requested one if that is outdated; without an answer, the outdated one.
 async fn current(cached: Option<(Region, Duration)>, request: impl Future<Output = Option<Region>>) -> Option<Region> {
     match cached {
         Some((region, age)) if age < MAX_AGE => Some(region),
@@ -358,7 +358,7 @@ async fn request_regions(Leader { channel, cluster }: Leader, key: &[u8], count:
     Some(answer.regions.into_iter().map_while(read).collect())
 }
 
-/// Returns the address of a node; `Some(None)` if it does not exist any more.
+/// Returns the address of a node; `Some(None)` if the node no longer exists.
 async fn request_address(Leader { channel, cluster }: Leader, store: u64) -> Option<Option<String>> {
     let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
     let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
@@ -370,7 +370,7 @@ fn read_region(region: proto::Region, leader: proto::Peer) -> Option<Region> {
     Some(Region { id: region.id, epoch: region.epoch?, leader, start: decode(&region.start)?, end })
 }
 
-/// Returns the leader of the placement drivers by the answer of one.
+/// Returns the leader according to the placement driver `driver`.
 async fn leader_by(security: Arc<SecurityManager>, driver: String) -> Option<Leader> {
     let any = connect(&security, &driver).await?;
     let members: proto::Members = call(any, "/pdpb.PD/GetMembers", proto::GetMembers {}).await.ok()?;
@@ -383,7 +383,7 @@ async fn connect(security: &SecurityManager, address: &str) -> Option<Channel> {
     security.connect(address, |channel| channel).await.ok()
 }
 
-/// Sends a request that has one answer.
+/// Sends a request with a single answer.
 pub(super) async fn call<Q, A>(
     channel: Channel,
     method: &'static str,
@@ -400,7 +400,7 @@ where
     Ok(client.unary(Request::new(request), path, ProstCodec::default()).await?.into_inner())
 }
 
-/// Decodes a key of a region: groups of 8 bytes, each with a byte behind it that says how many of them are padding.
+/// Decodes the key of a region: groups of 8 bytes, each followed by a byte that says how many of them are padding.
 fn decode(mut encoded: &[u8]) -> Option<Vec<u8>> {
     const GROUP: usize = 8;
     let mut key = Vec::with_capacity(encoded.len());

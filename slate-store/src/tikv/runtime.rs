@@ -5,7 +5,7 @@ use tokio::runtime::{Builder, Handle};
 use super::error;
 use crate::{Context, Error, Result};
 
-/// The threads that the client of the cluster runs on, which is asynchronous. Everything above waits for it.
+/// The threads of the cluster's asynchronous client. Callers block until it answers.
 pub(super) struct Runtime(Option<tokio::runtime::Runtime>);
 
 /// Two threads: the client's work per request is small, and it waits for the network.
@@ -19,7 +19,7 @@ impl Runtime {
         runtime.map(|runtime| Self(Some(runtime))).map_err(failed)
     }
 
-    /// Waits for a future. Can be called on any thread, also on one of another runtime, which it blocks.
+    /// Waits for a future. May be called on any thread, also on one of another runtime, which is blocked meanwhile.
     pub(super) fn wait<T: Send + 'static>(
         &self,
         future: impl Future<Output = Result<T>> + Send + 'static,
@@ -30,13 +30,13 @@ impl Runtime {
         }
         let (send, receive) = mpsc::sync_channel(1);
         runtime.spawn(async move {
-            // Nobody receives it if the thread that waits has panicked.
+            // Sending fails only if the waiting thread has panicked.
             let _ = send.send(future.await);
         });
         receive.recv().unwrap_or_else(|error| Err(error::unanswered(error)))
     }
 
-    /// Begins a future, whose result can be received later.
+    /// Starts a future whose result is received later.
     pub(super) fn begin<T: Send + 'static>(
         &self,
         future: impl Future<Output = Result<T>> + Send + 'static,
@@ -44,7 +44,7 @@ impl Runtime {
         let (send, receive) = mpsc::sync_channel(1);
         if let Some(runtime) = &self.0 {
             runtime.spawn(async move {
-                // Nobody receives it if the cursor was dropped.
+                // Sending fails only if the receiver was dropped.
                 let _ = send.send(future.await);
             });
         }
@@ -53,8 +53,8 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Does not wait, because the last handle can be dropped on a thread that must not block. What is cut off are the locks of commits that
-    /// were made: the next reader or writer of such a key resolves it.
+    /// Does not wait, because the last handle can be dropped on a thread that must not block. Only the removal of locks of completed commits is cut
+    /// off: the next reader or writer of such a key resolves its lock.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

@@ -1,17 +1,17 @@
-//! Garbage collection: it removes what no reader may ask for any more.
+//! Garbage collection: removes versions that no reader may request any more.
 //!
 //! ```text
 //! ───────────── safepoint ─────────────── now
 //!   removed        │      readable
 //! ```
 //!
-//! Services that read old versions for long, TiKV's backup among them, register a safepoint of their own with the placement driver, which
-//! returns the lowest of all before anything is removed ([`lowest`]).
+//! Services that read old versions for long, such as TiKV's backup, register a safepoint of their own with the placement driver. It returns the
+//! lowest of all before anything is removed ([`lowest`]).
 //!
-//! Nothing but Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint under a key that all
-//! databases of the cluster look at, and then tells the cluster. A snapshot that is older than a minute looks for it *after* each read: if it is not passed, collection had not
-//! begun when the read was made, and what was read is complete. A commit looks for it *before* it writes, and collection waits for those that
-//! found nothing:
+//! Only Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint under a key that all databases of
+//! the cluster check, and then passes it to the cluster. A snapshot that is older than the option `unchecked_age` (a minute by default) checks it
+//! *after* each read: if the safepoint has not passed the snapshot, collection had not begun at the time of the read, which is therefore complete.
+//! A commit checks it *before* it writes, and collection waits for commits that were still allowed:
 //!
 //! ```text
 //! commit       looks for the safepoint ── its requests, at most longest_commit ──▶
@@ -36,11 +36,11 @@ use crate::{Context, Error, Result, Version};
 /// The low bits of a timestamp, which count within a millisecond.
 const LOGICAL_BITS: u32 = 18;
 
-/// How long the cluster may take to collect: it looks for locks in all regions.
+/// Timeout of a collection by the cluster, which searches all regions for locks.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The service that collects garbage, as the placement driver knows it: it counts its safepoint among those of all services, and lets it never
-/// expire. TiDB has the same name for it.
+/// The name under which the placement driver knows the service that collects garbage. It includes this safepoint among those of all services, and
+/// never lets it expire. TiDB uses the same name.
 const COLLECTOR: &[u8] = b"gc_worker";
 
 /// Returns the timestamp that is `age` before another one.
@@ -49,7 +49,7 @@ pub(super) fn before(at: u64, age: Duration) -> u64 {
     at.saturating_sub(millis.saturating_mul(1 << LOGICAL_BITS))
 }
 
-/// Returns the stored safepoint, 0 before the first collection.
+/// Returns the stored safepoint; 0 before the first collection.
 async fn stored(cluster: &Arc<Cluster>) -> Result<u64> {
     let now = cluster.now().await?;
     cluster.count_request();
@@ -74,7 +74,7 @@ pub(super) fn check(cluster: &Arc<Cluster>, at: u64) -> Result<()> {
     Err(Error::Expired(Box::new(Context::new("garbage collection has passed the snapshot"))))
 }
 
-/// Stores a safepoint, unless a later one is stored.
+/// Stores a safepoint, unless a later one is already stored.
 pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Output = Result<()>> + Send + use<> {
     let cluster = Arc::clone(cluster);
     async move {
@@ -88,8 +88,8 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
     }
 }
 
-/// Registers a service's safepoint with the placement driver for this number of seconds; with 0, removes it. The placement driver ignores a safepoint
-/// below the lowest of all services. Returns that lowest one: nothing may be removed that a snapshot at this timestamp shows.
+/// Registers a service's safepoint with the placement driver for `seconds`; 0 removes it. The placement driver ignores a safepoint below the lowest
+/// of all services. Returns that lowest one: nothing may be removed that a snapshot at this timestamp shows.
 pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safepoint: u64) -> Result<u64> {
     let request = proto::UpdateServiceSafepoint { header: None, service: service.to_vec(), seconds, safepoint };
     let attempt = || {
@@ -100,8 +100,8 @@ pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safe
     persist(cluster.options.patience, attempt).await.map_err(|error| error::of_request(error, failed))
 }
 
-/// Makes one attempt to register a safepoint. It is sent to a placement driver that backs off, too, and lets none back off: collection cannot do
-/// without it, and the driver writes it to its disk, which may take longer than a look-up.
+/// Makes one attempt to register a safepoint. Placement drivers in a back-off receive it, too, and it begins no back-off: collection requires it,
+/// and the driver writes it to its disk, which may take longer than a look-up.
 async fn register(
     regions: &Regions,
     limit: Duration,
@@ -122,12 +122,12 @@ async fn register(
     }
 }
 
-/// Removes what only snapshots older than `keep` show, and no service that has registered a safepoint reads. Returns the safepoint of this collection: an
-/// earlier one may have had a later safepoint, which then stays.
+/// Removes what only snapshots older than `keep` show and no service with a registered safepoint reads. Returns the safepoint of this collection.
+/// If an earlier collection had a later safepoint, that one stays.
 ///
-/// Collection begins `grace` after the safepoint was stored. With the [longest time of a commit](Cluster::longest_commit) no commit misses a
-/// conflict because the traces of the other transaction are gone: one of an older snapshot either finds the safepoint, or its last request
-/// was sent before collection began.
+/// Collection begins `grace` after the safepoint was stored. If that is at least the [longest time of a commit](Cluster::longest_commit), no commit
+/// misses a conflict because the records of the other transaction are gone: a commit with an older snapshot either finds the safepoint, or sent its
+/// last request before collection began.
 pub(super) async fn collect(cluster: Arc<Cluster>, keep: Duration, grace: Duration) -> Result<Version> {
     let safepoint = before(cluster.now().await?, keep);
     let safepoint = safepoint.min(lowest(&cluster, COLLECTOR, i64::MAX, safepoint).await?);

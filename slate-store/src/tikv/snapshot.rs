@@ -26,15 +26,15 @@ pub struct TikvSnapshot {
     pub(super) cluster: Arc<Cluster>,
     pub(super) at: u64,
     opened: Instant,
-    /// What this view, its clones, and what was opened on them have requested.
+    /// Counts the requests of this view, its clones, and everything opened on them.
     traffic: Arc<Traffic>,
-    /// Where the large values are that were read, if this is the snapshot of a transaction.
+    /// The chunks of the large values that were read; `None` unless this is the snapshot of a transaction.
     seen: Option<Arc<Seen>>,
-    /// Ends the reads of its cursors.
+    /// Ends the reads of its cursors early.
     pub(super) end: Option<ReadEnd>,
 }
 
-/// What was requested from the cluster.
+/// Counts what was requested from the cluster.
 #[derive(Default)]
 struct Traffic {
     round_trips: AtomicU64,
@@ -43,29 +43,29 @@ struct Traffic {
     bytes: AtomicU64,
 }
 
-/// The large values that a transaction has read, by keyspace and key. If it replaces one, its commit deletes the chunks.
+/// The chunks of the large values that a transaction has read, by keyspace and key. Its commit deletes those of replaced values.
 pub(super) type Seen = Mutex<HashMap<(Keyspace, Box<[u8]>), Chunks>>;
 
-/// A read whose answer is waited for later.
+/// A read that was sent and whose answer is not received yet.
 pub(super) struct Sent<T> {
-    /// The round trips of the snapshot when it was sent.
+    /// The round trips of the snapshot before it was sent.
     before: u64,
     answer: mpsc::Receiver<Result<T>>,
 }
 
-/// The most keys in the answer to one request of a count.
+/// Maximum number of keys in one answer while counting.
 const COUNTED: u32 = 8192;
 
-/// The entries of the first page of a range that is read ahead.
+/// Maximum number of entries of the first page of a range that is read ahead.
 const AHEAD: u32 = 1024;
 
 impl TikvSnapshot {
-    /// `opened` is a time before that of the timestamp.
+    /// `opened` must not be later than the time of the timestamp.
     pub(super) fn new(cluster: Arc<Cluster>, at: u64, opened: Instant, seen: Option<Arc<Seen>>) -> Self {
         Self { cluster, at, opened, traffic: Arc::default(), seen, end: None }
     }
 
-    /// Calls `read`, and afterwards makes sure that garbage collection had not begun to remove what the snapshot shows.
+    /// Calls `read`, then checks that garbage collection had not begun to remove what the snapshot shows.
     pub(super) fn checked<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
         let found = read();
         if matches!(found, Err(Error::Interrupted(_))) {
@@ -77,7 +77,7 @@ impl TikvSnapshot {
         found
     }
 
-    /// Returns whether the call that reads has not ended.
+    /// Returns whether the reads of this view should continue: the call has neither ended nor been cancelled.
     pub(super) fn goes_on(&self) -> bool {
         self.end.as_ref().is_none_or(|end| end().is_ok())
     }
@@ -87,13 +87,13 @@ impl TikvSnapshot {
         self.cluster.count(round_trips, 0);
     }
 
-    /// Counts requests, of which several can be one round trip.
+    /// Counts requests, of which several can belong to one round trip.
     pub(super) fn count_requests(&self, requests: u64) {
         self.traffic.requests.fetch_add(requests, Ordering::Relaxed);
         self.cluster.count(0, requests);
     }
 
-    /// Counts what a page took from the cluster.
+    /// Counts the bytes and requests of a page.
     pub(super) fn count_page(&self, page: &Page) {
         self.count_bytes(page.bytes);
         self.count_requests(page.requests);
@@ -104,18 +104,18 @@ impl TikvSnapshot {
         self.traffic.bytes.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Receives a page from the cluster.
+    /// Reads a page by `read`, checks it, and counts it.
     pub(super) fn page(&self, read: impl FnOnce() -> Result<Page>) -> Result<Page> {
         self.checked(read).inspect(|page| self.count_page(page))
     }
 
-    /// Begins a read that travels beside others.
+    /// Sends a read without waiting for it.
     fn send<T: Send + 'static>(&self, read: impl Future<Output = Result<T>> + Send + 'static) -> Sent<T> {
         let before = self.traffic.round_trips.load(Ordering::Relaxed);
         Sent { before, answer: self.cluster.runtime.begin(read) }
     }
 
-    /// Waits for a read that was sent. It is a round trip of its own unless one was counted since: then it has travelled beside that.
+    /// Waits for a read that was sent. Counts a round trip, unless one was counted since: then both were concurrent.
     fn receive<T>(&self, sent: Sent<T>) -> Result<T> {
         if self.traffic.round_trips.load(Ordering::Relaxed) == sent.before {
             self.count_trips(1);
@@ -123,20 +123,20 @@ impl TikvSnapshot {
         sent.answer.recv().unwrap_or_else(|error| Err(error::unanswered(error)))
     }
 
-    /// Sends a read of stored keys, which are sorted and different.
+    /// Sends a read of stored keys, which must be sorted and distinct.
     pub(super) fn send_many(&self, keys: Vec<Vec<u8>>) -> Sent<Values> {
         self.count_requests(read::requests_of(&self.cluster, &keys));
         self.send(read::many(Arc::clone(&self.cluster), self.at, keys))
     }
 
-    /// Waits for stored keys.
+    /// Waits for [`send_many`](Self::send_many).
     pub(super) fn receive_many(&self, sent: Sent<Values>) -> Result<Values> {
         let values = self.checked(|| self.receive(sent))?;
         self.count_values(&values);
         Ok(values)
     }
 
-    /// Reads stored keys, which are sorted and different.
+    /// Reads stored keys, which must be sorted and distinct.
     pub(super) fn read_many(&self, keys: Vec<Vec<u8>>) -> Result<Values> {
         self.count_trips(1);
         self.count_requests(read::requests_of(&self.cluster, &keys));
@@ -150,7 +150,7 @@ impl TikvSnapshot {
         self.count_bytes(values.iter().map(|(key, value)| key.len() + value.len()).sum());
     }
 
-    /// Returns the value of a stored one.
+    /// Reads the chunks of a value; returns a value in one piece unchanged.
     pub(super) fn assemble(&self, keyspace: Keyspace, key: &[u8], stored: Stored) -> Result<Stored> {
         let Stored::Chunks(chunks) = stored else { return Ok(stored) };
         self.note(keyspace, key, chunks);
@@ -163,7 +163,7 @@ impl TikvSnapshot {
         Ok(Stored::Inline(super::value::inline(&value)))
     }
 
-    /// Returns the entries of a range, of which `page` is the first. Reads the others.
+    /// Returns the entries of a range whose first page is `page`. Reads the following pages.
     fn entries(&self, keyspace: Keyspace, (_, end): Range, mut page: Page) -> Result<Entries> {
         let prefix = self.cluster.layout.entry_prefix();
         let mut entries = Entries::new();
@@ -257,7 +257,7 @@ impl View for TikvSnapshot {
             let keys = self.checked(|| self.cluster.runtime.wait(keys))?;
             self.count_bytes(keys.keys.iter().map(Vec::len).sum());
             self.count_requests(keys.requests);
-            // The caller ends the walk over regions without keys, too.
+            // The caller can also end the walk over regions without keys.
             if keys.keys.is_empty() && keys.rest.is_some() && !should_continue(counted.saturating_sub(1)) {
                 return Ok(None);
             }

@@ -34,7 +34,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
 };
 
 impl TikvStore {
-    /// Connects with the cluster. A database exists as soon as something is written to it.
+    /// Connects to the cluster. A database exists as soon as something is written to it.
     ///
     /// # Errors
     /// [`Io`](Error::Io) if no placement driver answers within [`Options::patience`].
@@ -101,12 +101,13 @@ impl Store for TikvStore {
         Err(Error::Unsupported(Box::new(Context::new("back up the cluster with TiKV's own tool, br"))))
     }
 
-    /// Garbage collection concerns the whole cluster, and nothing but this call begins it, except TiDB where it uses the same cluster. The call first
-    /// waits, for five minutes with the default options, until all commits have ended that may have begun before the safepoint was stored: no process
-    /// may have a longer [patience](Options::patience) or [timeout](Options::request_timeout) than the one that calls this. Versions that a registered
-    /// safepoint protects, as that of TiKV's backup, are not removed.
+    /// Garbage collection is for the whole cluster. Only this call begins it, and TiDB if that uses the same cluster. First waits until all commits
+    /// have ended that may have begun before the safepoint was stored: five minutes with the default options. So no process may have a longer
+    /// [patience](Options::patience) or [timeout](Options::request_timeout) than the caller's. Versions that a registered safepoint protects, such
+    /// as that of TiKV's backup, are not removed.
     ///
-    /// `keep` is refused if it is less than the [age](Options::unchecked_age) from which on snapshots look for the safepoint.
+    /// Fails with [`Unsupported`](Error::Unsupported) if `keep` is less than the [age](Options::unchecked_age) from which on snapshots check the
+    /// safepoint.
     fn collect_garbage(&self, keep: Duration) -> Result<()> {
         let shortest = self.cluster.options.unchecked_age;
         if keep < shortest {

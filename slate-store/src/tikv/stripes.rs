@@ -1,18 +1,17 @@
 //! Shared guards that do not conflict with each other.
 //!
-//! TiKV has no shared locks. A key of keyspace 0 that is guarded therefore has [`STRIPES`] keys beside it. A shared guard writes one of
-//! them; a write of the key, or an exclusive guard, writes all: so it conflicts with every shared guard, and these with each other only
-//! if they use the same stripe. The transactions of one process avoid that: each takes a stripe that nobody uses, and that was not written
-//! after its snapshot. Of these the one that was written last: so transactions that follow each other use one stripe again and again, and
-//! the others stay free for those that are open for long. Processes begin at different stripes; where two of them meet, one
-//! transaction conflicts and is repeated with another stripe.
+//! TiKV has no shared locks. So a guarded key of keyspace 0 has [`STRIPES`] further keys. A shared guard writes one of them. A write of the key, or
+//! an exclusive guard, writes all of them, so it conflicts with every shared guard. Two shared guards conflict only if they use the same stripe.
+//! The transactions of one process avoid that: each takes a stripe that is free and that was not written after its snapshot. Of these it takes the
+//! one that was written last: so consecutive transactions reuse one stripe, and the others stay free for long transactions. Processes begin at
+//! different stripes; if two of them use the same one, one transaction conflicts and is retried with another stripe.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::random;
 
-/// The stripes of a guarded key: a bound of the transactions that can commit at the same time without conflict, and the number of keys
-/// that a change of a definition writes.
+/// Number of stripes of a guarded key: as many transactions can commit at the same time without conflict, and a change of a definition writes as
+/// many keys.
 pub(super) const STRIPES: u8 = 32;
 
 pub(super) struct Stripes(Mutex<Vec<Stripe>>);
@@ -20,7 +19,7 @@ pub(super) struct Stripes(Mutex<Vec<Stripe>>);
 #[derive(Clone, Copy)]
 struct Stripe {
     number: u8,
-    /// The timestamp of the last commit that is known to have written it.
+    /// The timestamp of the last known commit that wrote it.
     last: u64,
     is_taken: bool,
 }
@@ -40,7 +39,7 @@ impl Stripes {
         let mut stripes = self.lock();
         let mut best: Option<&mut Stripe> = None;
         for stripe in stripes.iter_mut() {
-            // Free ones first; then those that the snapshot sees, the last written first; then the oldest of those that it does not see.
+            // Prefers free stripes; then those not written after the snapshot, the last written first; then the others, the oldest first.
             let rank = |stripe: &Stripe| match stripe.last <= began {
                 true => (!stripe.is_taken, true, stripe.last),
                 false => (!stripe.is_taken, false, u64::MAX - stripe.last),
@@ -56,7 +55,7 @@ impl Stripes {
         Taken { stripes: self, number, written: None }
     }
 
-    /// Notes that another process has written a stripe.
+    /// Records that another process has written a stripe.
     pub(super) fn written(&self, number: u8, at: u64) {
         if let Some(stripe) = self.lock().iter_mut().find(|stripe| stripe.number == number) {
             stripe.last = stripe.last.max(at);
@@ -69,11 +68,11 @@ impl Stripes {
     }
 }
 
-/// A stripe that a transaction uses, until this is dropped.
+/// A stripe taken by a transaction. Dropping this releases it.
 pub(super) struct Taken<'s> {
     stripes: &'s Stripes,
     pub(super) number: u8,
-    /// When it was written.
+    /// The timestamp at which the transaction wrote it; `None` if it did not.
     pub(super) written: Option<u64>,
 }
 

@@ -16,7 +16,7 @@ use crate::{
     Version, Write, optimistic::WriteSet,
 };
 
-/// An open write transaction: its writes and guards are in memory until it commits.
+/// An open write transaction. Holds its writes and guards in memory until it commits.
 pub struct TikvTransaction {
     pub(super) snapshot: TikvSnapshot,
     pub(super) begun: tikv_client::Transaction,
@@ -25,7 +25,7 @@ pub struct TikvTransaction {
     pub(super) seen: Arc<Seen>,
 }
 
-/// The writes of a transaction, and what they count for against its limit.
+/// The writes of a transaction, and their charge against its limit.
 #[derive(Default)]
 pub(super) struct Writes {
     pub(super) set: WriteSet,
@@ -40,21 +40,21 @@ struct CommitSize {
     all: usize,
 }
 
-/// The most bytes of keys and values that a transaction may write.
+/// Maximum size of a transaction in bytes; see [`LEAST_CHARGE`].
 pub(super) const MAX_TRANSACTION_BYTES: usize = 64 << 20;
 
-/// What a written or guarded key counts for at least: this allows for about 32,000, which take some seconds.
+/// Minimum bytes that a written or guarded key counts: limits a transaction to about 32,000 keys, which commit within seconds.
 const LEAST_CHARGE: usize = 2 << 10;
 
-/// The most short keys that a transaction may write or guard, less some for what a commit adds.
+/// Maximum number of short keys that a transaction may write or guard, less a reserve for those that the commit adds.
 pub(super) const MAX_TRANSACTION_KEYS: usize = MAX_TRANSACTION_BYTES / LEAST_CHARGE - 1_024;
 
-/// The most bytes of lists of keys that a commit may send. The client sends the list of all keys with each part of a commit, and has all parts
-/// in memory where nodes answer slowly: the bytes are those of the list times the number of parts. This allows for 32,000 keys of 50 bytes with 100
-/// bytes of value each.
+/// Maximum bytes of key lists in the requests of a commit. The client sends the list of all keys with each part of a commit, so the bytes are those
+/// of the list times the number of parts, and the client may hold all parts in memory if nodes are slow. Allows for 32,000 keys of 50 bytes with
+/// values of 100 bytes.
 const MAX_LISTED: usize = 1 << 30;
 
-/// The bytes of a part, and what is added to each key.
+/// Size of a part of a commit, and overhead per key, in bytes.
 pub(super) const PART: usize = 16 << 10;
 const KEY_OVERHEAD: usize = 32;
 
@@ -79,7 +79,7 @@ impl Writes {
         Ok(())
     }
 
-    /// Adds keys and values of these lengths, or none if they are too many.
+    /// Charges keys and values of these lengths; charges nothing and fails if they exceed the limit.
     fn charge(&mut self, added: impl Iterator<Item = (usize, usize)>) -> Result<()> {
         let (mut charged, mut size) = (self.charged, self.size);
         for (key, value) in added {
@@ -104,7 +104,7 @@ impl LastWrites for Writes {
 }
 
 impl TikvTransaction {
-    /// `opened` is a time before that of the transaction's timestamp.
+    /// `opened` must not be later than the time of the transaction's timestamp.
     pub(super) fn new(cluster: Arc<Cluster>, begun: tikv_client::Transaction, opened: Instant) -> Self {
         let seen = Arc::new(Mutex::default());
         let snapshot = TikvSnapshot::new(cluster, begun.start_timestamp().version(), opened, Some(Arc::clone(&seen)));
@@ -130,7 +130,7 @@ impl Transaction for TikvTransaction {
 
     fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
         CAPABILITIES.check_sizes(&[(key, None)])?;
-        // A guarded key is part of the commit as a written one is.
+        // A guarded key is a key of the commit, as a written one is.
         self.writes.charge(std::iter::once((key.len(), 0)))?;
         self.guards.push(Guarded { keyspace, key: key.into(), guard });
         Ok(())
@@ -141,8 +141,8 @@ impl Transaction for TikvTransaction {
         commit::commit(self)
     }
 
-    /// Calls `last` with the version of the transaction's view, because the cluster chooses the commit's version only
-    /// after all is written. The writes of `last` count against the transaction's size limit.
+    /// Calls `last` with the version of the transaction's view, because the cluster chooses the version of the commit after all writes were sent.
+    /// The writes of `last` count against the transaction's size limit.
     fn commit_with(mut self, _: Durability, last: LastStage<'_>) -> Result<Version> {
         last(Version(self.snapshot.at), &mut self.writes)?;
         commit::commit(self)

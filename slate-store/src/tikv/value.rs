@@ -1,12 +1,12 @@
-//! Values as they are stored: a tag, and the bytes of the value or the place of its chunks.
+//! The encoding of stored values: a tag, then the bytes of the value or the location of its chunks.
 //!
-//! A value is never stored empty, which some storage nodes take for a deletion. A large one is stored in chunks, because a commit
-//! fails whose value exceeds the largest entry of Raft's log (8 MiB by default).
+//! A stored value is never empty, because some nodes treat an empty value as a deletion. A large value is stored in chunks, because a commit fails
+//! if a value exceeds the largest entry of Raft's log (8 MiB by default).
 
 use super::layout::ChunksAt;
 use crate::{Context, Error, Result};
 
-/// The longest value that is stored in one piece, and the length of a chunk.
+/// Maximum length in bytes of a value in one piece, and the length of a chunk.
 pub(super) const CHUNK: usize = 1 << 20;
 
 const INLINE: u8 = 0;
@@ -15,7 +15,7 @@ const CHUNKS: u8 = 1;
 /// A stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// With its tag.
+    /// The value, with its tag.
     Inline(Vec<u8>),
     Chunks(Chunks),
 }

@@ -5,11 +5,11 @@ use crate::{Change, Keyspace, LastStage, LastWrites, Result, Version, Write};
 pub struct Changes<'c> {
     writes: &'c WriteSet,
     last: Option<Last<'c>>,
-    /// Whether `each` failed, other than by an error of the store.
+    /// Whether the last stage failed, and not the store.
     is_refused: bool,
 }
 
-/// The last stage, and what is called with its writes before they are applied.
+/// The last stage, and the check of its writes before the store applies them.
 struct Last<'c> {
     stage: LastStage<'c>,
     check: &'c mut dyn FnMut(Keyspace, &[Write<'_>]) -> Result<()>,
@@ -28,17 +28,17 @@ impl<'c> Changes<'c> {
         Self { writes, last: Some(Last { stage, check }), is_refused: false }
     }
 
-    /// Returns the number of changes. `None` if it is not known, because there are many; then [`each`](Self::each) can fail with an
+    /// Returns the number of changes; `None` if there is a last stage, whose writes are not known yet. Then [`each`](Self::each) can fail with an
     /// error of its own.
     pub fn count(&self) -> Option<usize> {
         self.last.is_none().then(|| self.writes.len())
     }
 
-    /// Calls `apply` with all changes. To be called once, with the version of the commit.
+    /// Calls `apply` with all changes. Must be called once, with the version of the commit.
     ///
     /// # Errors
-    /// The errors of `apply`. [`Conflict`](crate::Error::Conflict) and others if the rest of the changes cannot be made: then none of
-    /// them may become visible.
+    /// The errors of `apply`. If there is a last stage, also its errors, such as [`Conflict`](crate::Error::Conflict): then none of the changes may
+    /// become visible.
     pub fn each(&mut self, version: Version, mut apply: impl FnMut(Keyspace, Change<'_>) -> Result<()>) -> Result<()> {
         self.writes.each(&mut apply)?;
         let Some(Last { stage, check }) = &mut self.last else { return Ok(()) };
@@ -48,7 +48,7 @@ impl<'c> Changes<'c> {
         made
     }
 
-    /// Whether [`each`](Self::each) failed by itself, and not because of the store.
+    /// Whether [`each`](Self::each) failed by the last stage, and not by the store.
     pub(super) fn is_refused(&self) -> bool {
         self.is_refused
     }
@@ -58,7 +58,7 @@ impl<'c> Changes<'c> {
 struct Passed<'c, F> {
     check: &'c mut dyn FnMut(Keyspace, &[Write<'_>]) -> Result<()>,
     apply: F,
-    /// Whether the store failed.
+    /// Whether the store failed to apply a change.
     has_failed: bool,
 }
 

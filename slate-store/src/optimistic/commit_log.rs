@@ -7,20 +7,20 @@ use ahash::RandomState;
 
 use crate::{Bounds, Guard, Keyspace, OwnedBounds, Version};
 
-/// The most keys and ranges in the log; keys take about 64 MiB. When it is full, the older half of its commits is forgotten, and
-/// transactions that do not see all of these fail to commit.
+/// Maximum number of keys, and of ranges, in the log; keys take about 64 MiB. A full log forgets the older half of its commits, and transactions
+/// that do not see all of these fail to commit.
 const MAX_KEYS: usize = if cfg!(test) { 100 } else { 1 << 20 };
 const MAX_RANGES: usize = 1 << 10;
 
-/// The fewest keys at which the log removes those that no open transaction needs.
+/// Minimum number of keys at which the log removes those that no open transaction needs.
 const MIN_TRIM: usize = if cfg!(test) { 10 } else { 1 << 10 };
 
 /// How a transaction accessed a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// A put, a delete or an exclusive guard.
+    /// A put or a delete.
     Exclusive,
-    /// An exclusive guard, which also conflicts with shared guards before it.
+    /// An exclusive guard that is checked: it also conflicts with earlier shared guards.
     Guarded,
     /// A shared guard.
     Shared,
@@ -35,7 +35,7 @@ impl From<Guard> for Access {
     }
 }
 
-/// Whether other transactions are open when one is committed.
+/// Whether other transactions are open at a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Others {
     Open,
@@ -45,7 +45,7 @@ pub(super) enum Others {
 /// Why a transaction conflicts.
 #[derive(Debug)]
 pub(super) enum Conflict<'k> {
-    /// The transaction was open for so long that the record of concurrent commits was discarded.
+    /// The transaction was open for so long that the log has forgotten concurrent commits.
     Forgotten,
     /// Another transaction accessed the same key.
     Key(&'k [u8]),
@@ -53,7 +53,7 @@ pub(super) enum Conflict<'k> {
     Range(&'k [u8]),
 }
 
-/// The last commits that accessed a key: the version of the last write or exclusive guard and that of the last shared guard, or 0.
+/// The versions of the last commits that wrote a key or guarded it exclusively, and that guarded it shared; 0 for none.
 #[derive(Clone, Copy, Default)]
 struct Stamps {
     exclusive: Version,
@@ -83,17 +83,17 @@ struct Range {
 /// Keys are identified by their hashes. A collision can make a transaction fail without need, and never makes one succeed that
 /// must fail.
 ///
-/// The stamps of the point cache (`cached/stamps.rs`) are not used for this: they are a fixed table in which keys share places, which
-/// costs the cache a miss and would cost a transaction a conflict.
+/// The stamps of the point cache (`cached/stamps.rs`) do not serve for this: they are a fixed table in which keys share places. That costs the
+/// cache a miss, and would cost a transaction a conflict.
 #[derive(Default)]
 pub(super) struct CommitLog {
     open: BTreeMap<Version, usize>,
     stamps: HashMap<u64, Stamps, BuildHasherDefault<Hashed>>,
     ranges: Vec<Range>,
-    /// The last commit.
+    /// The version of the last commit.
     last: Version,
     forgotten: Version,
-    /// The size at which stamps that no open transaction needs are removed.
+    /// The number of stamps at which those that no open transaction needs are removed.
     trim_at: usize,
     hasher: RandomState,
 }
@@ -143,13 +143,13 @@ impl CommitLog {
         })
     }
 
-    /// Records that a commit was made. Returns whether transactions are open, which its accesses have to be recorded for.
+    /// Records a commit. Returns whether transactions are open, for which its accesses have to be recorded.
     pub(super) fn committed(&mut self, version: Version) -> Others {
         self.last = version;
         if self.open.is_empty() { Others::None } else { Others::Open }
     }
 
-    /// Records accesses of the commit that made `version`. Without open transactions nothing can conflict.
+    /// Records accesses of the commit `version`. Does nothing without open transactions: nothing can conflict.
     pub(super) fn record<'k>(
         &mut self,
         version: Version,
@@ -179,7 +179,7 @@ impl CommitLog {
         }
     }
 
-    /// Records that the commit that made `version` deleted a range, or may have written any key in it.
+    /// Records that the commit `version` deleted a range, or may have written any key in it.
     pub(super) fn record_range(&mut self, version: Version, keyspace: Keyspace, bounds: Bounds<'_>) {
         if self.open.is_empty() {
             return;
@@ -190,7 +190,7 @@ impl CommitLog {
         self.ranges.push(Range { keyspace, bounds: OwnedBounds::of(bounds), version });
     }
 
-    /// Removes what no open transaction needs. If that leaves too much, forgets the older half of the commits, or all of them.
+    /// Removes what no open transaction needs. If too much is left, forgets the older half of the commits, or all of them.
     fn trim(&mut self, version: Version) {
         let oldest = self.open.keys().next().copied().unwrap_or(version);
         let half = Version(oldest.0.midpoint(version.0));
@@ -200,7 +200,7 @@ impl CommitLog {
             if keep > oldest {
                 self.forgotten = self.forgotten.max(keep);
             }
-            // Well below the limits, so that this is done seldom.
+            // The limits are well below the maximum, so that this happens seldom.
             if self.stamps.len() <= MAX_KEYS / 4 * 3 && self.ranges.len() <= MAX_RANGES / 4 * 3 {
                 break;
             }
@@ -217,7 +217,7 @@ impl CommitLog {
     }
 }
 
-/// The hasher of keys that are hashes.
+/// A hasher for keys that are hashes already.
 #[derive(Default)]
 struct Hashed(u64);
 

@@ -12,25 +12,25 @@
 //!     └─ GroupCommit (queue.rs) ─────┘ one sync of the device for many commits
 //! ```
 //!
-//! Nothing waits for an open transaction: neither readers, nor other transactions, nor their commits. Of two transactions that conflict
-//! the one that commits first wins, and the commit of the other one fails with `Conflict`.
+//! Nothing waits for an open transaction: neither readers, nor other transactions, nor their commits. Of two conflicting transactions the first to
+//! commit wins, and the commit of the other fails with `Conflict`.
 //!
 //! # What a commit does
 //!
 //! 1. It releases its snapshot and takes the commit lock.
 //! 2. It fails if a commit after its snapshot wrote a key that it wrote or guarded, or if guards conflict; see [`Guard`](crate::Guard).
-//!    The log has the accesses of every commit that some open transaction does not see.
+//! The log has the accesses of every commit that is after the snapshot of some open transaction.
 //! 3. The store applies the writes and chooses the version. The commit is visible from here on.
-//! 4. If transactions are open, the log records what it accessed. They were begun before it became visible, or they see it.
+//! 4. If transactions are open, the log records its accesses: those transactions may have begun before it became visible.
 //! 5. It releases the lock, and a `Sync` commit makes sure that it is on the device.
 //!
 //! A transaction takes no lock while it is open, belongs to no thread, and may be moved.
 //!
 //! # Large transactions
 //!
-//! The writes of an open transaction are in memory, and limited: they have to be, because it reads them. The *last stage* of a commit is
-//! not: its writes are made while the store applies the commit, which then knows its version, so that they may contain it; nobody reads them
-//! before. They are checked for conflicts on their way to the store, which undoes the whole commit if one is found.
+//! The writes of an open transaction are in memory and limited, because the transaction reads them. The writes of the *last stage* of a commit are
+//! neither: they are made while the store applies the commit, and nothing reads them before. The last stage knows the version of the commit, so its
+//! writes may contain it. They are checked for conflicts on their way to the store, which undoes the whole commit if one is found.
 
 mod changes;
 mod commit_log;

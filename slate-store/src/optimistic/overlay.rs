@@ -78,7 +78,7 @@ struct Overlay<'t, C> {
     position: OverlayPosition,
 }
 
-/// Which of the snapshot and the writes are at the cursor's key.
+/// Whether the snapshot, the writes or both have an entry at the cursor's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OverlayPosition {
     None,
@@ -120,7 +120,7 @@ impl<'t, C: Cursor> Overlay<'t, C> {
         }
     }
 
-    /// Moves the snapshot, the writes or both past the cursor's key, depending on which of them are at this key.
+    /// Moves the snapshot, the writes or both past the cursor's key, as far as they are at it.
     fn pass(&mut self) -> Result<()> {
         let position = std::mem::replace(&mut self.position, OverlayPosition::None);
         if matches!(position, OverlayPosition::Own | OverlayPosition::Both) {
@@ -135,7 +135,7 @@ impl<'t, C: Cursor> Overlay<'t, C> {
         Ok(())
     }
 
-    /// Moves the snapshot out of deleted ranges.
+    /// Moves the snapshot past deleted ranges.
     fn pass_deleted(&mut self) -> Result<()> {
         while let Some((key, _)) = self.base.current()
             && let Some(deleted) = self.own.writes.deletes(key)
@@ -143,7 +143,7 @@ impl<'t, C: Cursor> Overlay<'t, C> {
             let is_there = match (self.heading, deleted.start, deleted.end) {
                 (Heading::Forward, _, Some(end)) => self.base.seek(Edge::AtOrAfter(end))?,
                 (Heading::Back, Some(start), _) => self.base.seek(Edge::Before(start))?,
-                // Nothing is beyond the range.
+                // The deleted range has no end, so nothing follows it.
                 (Heading::Forward, _, None) => self.base.seek(Edge::Last)? && self.base.step_forward()?,
                 (Heading::Back, None, _) => self.base.seek(Edge::First)? && self.base.step_back()?,
             };
@@ -203,7 +203,7 @@ struct Own<'t> {
 }
 
 impl Own<'_> {
-    /// Moves to an edge, and returns the direction of the walk.
+    /// Moves to an edge. Returns the direction in which entries are searched from it.
     fn seek(&mut self, edge: Edge<'_>) -> Heading {
         let (heading, from, to) = match self.bounds.bounds().confine(edge) {
             Landing::Up(from) => (Heading::Forward, from, Unbounded),

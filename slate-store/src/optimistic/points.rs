@@ -7,8 +7,7 @@ use crate::{Keyspace, PointReader, Result};
 pub struct OptimisticPointReader<'t, R> {
     base: R,
     writes: &'t WriteSet,
-    /// The keys of the last load that the transaction has written: each key's position in the load, ascending, and
-    /// its value.
+    /// The keys of the last load that the transaction itself has written, with their values: each key's position in the load, ascending.
     own: Vec<(usize, Option<&'t [u8]>)>,
 }
 
@@ -40,7 +39,7 @@ impl<R: PointReader> PointReader for OptimisticPointReader<'_, R> {
         Ok(())
     }
 
-    /// What the transaction wrote is found by the load itself.
+    /// Keys that the transaction wrote are left to the load itself.
     fn load_ahead(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
         self.base.load_ahead(keys)
     }

@@ -3,21 +3,20 @@
 //! Commits are made one at a time, under the commit lock. How a `Sync` commit reaches the device depends on how the store
 //! [flushes](crate::Flushing):
 //!
-//! - *During commits*: the commit is made without a sync and releases the lock. Then one of the callers that wait flushes for all of them;
-//!   those that arrive meanwhile wait for the next flush.
+//! - *During commits*: the commit is made without a sync and releases the lock. One of the waiting callers then flushes for all of them;
+//!   callers that arrive meanwhile wait for the next flush.
 //! - *Apart*: the commit is made with a sync, unless other `Sync` commits wait for the lock. Then it leaves the sync to one of them and
-//!   releases the lock. At most as many commits do so in a row as waited when the first of them was made, so no commit is put off
+//!   releases the lock. At most as many commits in a row do so as were waiting at the first of them, so no commit waits
 //!   for ever.
 //!
-//! The lock is not fair: who releases it and takes it again at once is faster than one that waits and has to be woken. Commits have work to
-//! do in between; a compaction in steps [gives way](Entered::give_way).
+//! The lock is not fair: a thread that releases it and takes it again at once is faster than a waiting thread, which has to be woken. Commits do
+//! other work in between; a compaction in steps [gives way](Entered::give_way).
 //!
-//! After a failure of the device nothing is committed any more. The operating system may have discarded the data that it could not
-//! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
+//! After a failure of the device no commit is possible. The operating system may have discarded the data that it could not write, so a later
+//! successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 //!
-//! A full device is no such failure: the store knows whether it can write again, and says [`Full`](Error::Full) until then. A commit whose
-//! outcome is unknown is one, also on a full device: it may be visible, but is not in the log of commits, so conflicts with it would not be
-//! found.
+//! A full device is not such a failure: the store knows whether it can write again, and returns [`Full`](Error::Full) until then. A commit with an
+//! unknown outcome is one, even on a full device: it may be visible, but is not in the log of commits, so conflicts with it would not be found.
 
 use std::{
     sync::{PoisonError, TryLockError},
@@ -34,18 +33,18 @@ use crate::{
     },
 };
 
-/// How long [`Entered::give_way`] waits before it looks again. A thread is woken in a fraction of it.
+/// Interval at which [`Entered::give_way`] polls. Waking a thread takes a fraction of it.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 pub(super) struct CommitQueue {
     flushing: Flushing,
     commit: Mutex<()>,
-    /// The `Sync` commits that wait for the lock and can sync others.
+    /// Number of `Sync` commits that wait for the lock and can sync others.
     waiting: AtomicUsize,
-    /// How many callers have waited for the lock, and how many of them have got it.
+    /// Numbers of callers that have waited for the lock since opening, and of those that have received it.
     arrived: AtomicU64,
     admitted: AtomicU64,
-    /// Whether the device failed, and nothing is committed any more.
+    /// Whether the device has failed, so that no commit is possible.
     has_failed: AtomicBool,
     state: Mutex<QueueState>,
     ended: Condvar,
@@ -57,13 +56,13 @@ struct QueueState {
     committed: Version,
     /// The last commit that is known to be on the device.
     durable: Version,
-    /// Whether a caller flushes for all.
+    /// Whether a caller is flushing for all waiting ones.
     is_flushing: bool,
-    /// The commits that wait for a sync by another one.
+    /// Number of commits that wait for the sync of a later one.
     unsynced: usize,
-    /// How many commits may leave the sync to a later one, once the first has done so.
+    /// How many more commits may leave the sync to a later one; `None` until the first one does so.
     left: Option<usize>,
-    /// How many other commits the last sync included.
+    /// Number of other commits that the last sync included.
     served: usize,
 }
 
@@ -91,7 +90,7 @@ impl CommitQueue {
             self.waiting.fetch_add(1, Ordering::SeqCst);
         }
         self.arrived.fetch_add(1, Ordering::SeqCst);
-        // The lock protects no data, so a panic while it was held has left nothing inconsistent.
+        // The lock protects no data, so it is sound even after a panic while it was held.
         let lock = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.admitted.fetch_add(1, Ordering::SeqCst);
         if can_sync {
@@ -100,7 +99,7 @@ impl CommitQueue {
         Entered { queue: self, lock: Some(lock) }
     }
 
-    /// Takes the commit lock, unless another thread has it.
+    /// Takes the commit lock; `None` if another thread has it.
     pub(super) fn try_enter(&self) -> Option<Entered<'_>> {
         let lock = match self.commit.try_lock() {
             Ok(lock) => lock,
@@ -110,13 +109,13 @@ impl CommitQueue {
         Some(Entered { queue: self, lock: Some(lock) })
     }
 
-    /// Returns how many callers have waited for the lock, and how many of them have got it.
+    /// Returns how many callers have waited for the lock, and how many of them have received it.
     #[cfg(test)]
     pub(super) fn waited(&self) -> [u64; 2] {
         [&self.arrived, &self.admitted].map(|count| count.load(Ordering::SeqCst))
     }
 
-    /// Fails after a failure of the device.
+    /// Fails if the device has failed.
     pub(super) fn check(&self) -> Result<()> {
         if self.has_failed.load(Ordering::SeqCst) {
             let detail = "the device failed earlier; the database rejects writes until it is reopened";
@@ -125,7 +124,7 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Records that a commit failed. Only after `Full` is nothing of it visible, and the next one is tried.
+    /// Records a failed commit. Only after `Full` nothing of it is visible, and later commits are tried.
     pub(super) fn fail(&self, error: &Error) {
         if !matches!(error, Error::Full(_)) {
             self.has_failed.store(true, Ordering::SeqCst);
@@ -139,7 +138,7 @@ impl CommitQueue {
         self.state().committed
     }
 
-    /// Returns when this commit is on the device. `flush` syncs every commit to the device.
+    /// Waits until this commit is on the device. `flush` syncs all commits; it is called unless another caller is syncing.
     pub(super) fn wait(&self, commit: Version, flush: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.state();
         loop {
@@ -151,7 +150,7 @@ impl CommitQueue {
                     "the sync that was to include this commit failed; reopen the database to see which commits it has";
                 return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
             }
-            // A commit that waits for the lock syncs this one, or wakes the waiters when it leaves.
+            // The waiting commit syncs this one, or wakes the waiters when it leaves.
             let is_left_to_another = self.waiting.load(Ordering::SeqCst) > 0;
             if !state.is_flushing && !is_left_to_another {
                 break;
@@ -171,9 +170,9 @@ impl CommitQueue {
         let mut state = self.state();
         state.is_flushing = false;
         match flushed {
-            // Commits that were made since may wait for another one, so they stay counted until a `Sync` commit includes them.
+            // Commits made since then may wait for a later one, so they stay counted until a `Sync` commit includes them.
             Ok(()) => state.durable = state.durable.max(reaches),
-            // The commits are in the log of commits, and are flushed again when there is room.
+            // The commits are in the log of commits, and are flushed again when the device has space.
             Err(error) if error.is_about_space() => {}
             Err(_) => self.has_failed.store(true, Ordering::SeqCst),
         }
@@ -188,22 +187,22 @@ impl CommitQueue {
 }
 
 impl QueueState {
-    /// Records a commit that was made with a sync, which includes all before it.
+    /// Records a commit with a sync, which includes all earlier commits.
     fn set_durable(&mut self, commit: Version) {
         self.durable = self.durable.max(commit);
         (self.served, self.unsynced, self.left) = (self.unsynced, 0, None);
     }
 }
 
-/// The commit lock, until it is dropped.
+/// The held commit lock.
 pub(super) struct Entered<'q> {
     queue: &'q CommitQueue,
     lock: Option<MutexGuard<'q, ()>>,
 }
 
 impl Entered<'_> {
-    /// Decides how a commit of this durability is made. A `Sync` commit that is made as `Deferred` has to
-    /// [wait](CommitQueue::wait) after the lock is released.
+    /// Decides whether a commit is made with a sync. A `Sync` commit that is made as `Deferred` must [wait](CommitQueue::wait) after the lock is
+    /// released.
     pub(super) fn durability(&self, requested: Durability) -> Durability {
         let queue = self.queue;
         if requested == Durability::Deferred || queue.flushing == Flushing::DuringCommits {
@@ -226,8 +225,8 @@ impl Entered<'_> {
         Durability::Deferred
     }
 
-    /// Releases the lock, which was held for this time, before it is taken again. Returns when as many callers have got it as waited for
-    /// it. If any did, others have it for as long a time.
+    /// Releases the lock, which was held for `held`, and waits until every caller that was waiting for it has received it. If there was one, waits
+    /// at least for `held`, so that others have the lock for as long.
     pub(super) fn give_way(self, held: Duration) {
         let queue = self.queue;
         let arrived = queue.arrived.load(Ordering::SeqCst);
@@ -235,7 +234,7 @@ impl Entered<'_> {
         let begin = Instant::now();
         drop(self);
         loop {
-            // At least once, for those that wait for other locks of the store.
+            // Sleeps at least once, for threads that wait for other locks of the store.
             thread::sleep(POLL_INTERVAL);
             let is_over = !is_awaited || begin.elapsed() >= held;
             if is_over && queue.admitted.load(Ordering::SeqCst) >= arrived {
@@ -244,7 +243,7 @@ impl Entered<'_> {
         }
     }
 
-    /// Records the commit that was made.
+    /// Records a commit that was made with this durability.
     pub(super) fn committed(&self, commit: Version, made: Durability) {
         let mut state = self.queue.state();
         state.committed = commit;
@@ -364,8 +363,8 @@ mod tests {
         });
     }
 
-    /// Found by the simulation of interleavings: the flush forgot the commit that was made during it, and the one that this commit had been
-    /// left to woke nobody when it ended without a commit.
+    /// Regression test: the flush did not count the commit that was made during it, and the commit to which that one had left its sync woke no
+    /// waiter when it ended without a commit.
     #[test]
     fn a_commit_made_during_a_flush_is_not_forgotten() {
         let queue = CommitQueue::new(Flushing::Apart);
@@ -379,7 +378,7 @@ mod tests {
             second.committed(Version(2), made);
             Ok(())
         };
-        // The first flushes as if the third did not wait yet.
+        // The first caller flushes as if the third were not waiting yet.
         queue.wait(Version(1), during_the_flush).unwrap();
         thread::scope(|scope| {
             let second = scope.spawn(|| queue.wait(Version(2), || Ok(())));

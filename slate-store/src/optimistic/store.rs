@@ -19,11 +19,11 @@ use crate::{
     sync::{Mutex, MutexGuard},
 };
 
-/// The most bytes of keys and values that a transaction may hold, unless the [local store](LocalStore) has a smaller limit. Bounds
-/// the memory of a transaction that never ends.
+/// Maximum bytes of keys and values in an open transaction, unless the [local store](LocalStore) has a smaller limit. Bounds the memory of a
+/// transaction that never ends.
 const MAX_TRANSACTION_BYTES: usize = 1 << 30;
 
-/// How long a compaction in steps waits at least before it looks again whether the snapshots that prevent it are gone.
+/// Minimum pause of a compaction in steps before it checks again whether the snapshots that prevent it are closed.
 const PAUSE_FOR_SNAPSHOTS: Duration = Duration::from_millis(2);
 
 /// A [`LocalStore`] with transactions. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
@@ -76,7 +76,7 @@ impl<L: LocalStore + Default> Default for Optimistic<L> {
 }
 
 impl<L: LocalStore> Shared<L> {
-    /// Held only for moments: while a transaction begins or ends, and for each part of a commit that is checked or recorded.
+    /// Held briefly: while a transaction begins or ends, and for each part of a commit that is checked or recorded.
     pub(super) fn log(&self) -> MutexGuard<'_, CommitLog> {
         // No code under this lock can panic between two dependent updates.
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
@@ -104,7 +104,7 @@ impl<L: LocalStore> Shared<L> {
         applied
     }
 
-    /// Returns when a commit is on the device.
+    /// Waits until a commit is on the device.
     pub(super) fn wait_durable(&self, version: Version) -> Result<()> {
         self.queue.wait(version, || match self.local.flushing() {
             Flushing::DuringCommits => self.local.flush(),
@@ -139,7 +139,7 @@ impl<L: LocalStore> Store for Optimistic<L> {
 
     fn begin(&self, _: Duration) -> Result<OptimisticTransaction<L>> {
         self.shared.check_writable()?;
-        // Under the lock, so that the log discards no commit that this transaction does not see.
+        // Opens the snapshot under the lock, so that the log discards no commit that is after it.
         let log = self.shared.log();
         let snapshot = self.shared.local.snapshot()?;
         Ok(self.transaction(log, snapshot, Locking::Wait))
@@ -156,7 +156,7 @@ impl<L: LocalStore> Store for Optimistic<L> {
         let shared = &self.shared;
         shared.check_writable()?;
         let entered = shared.queue.enter(Durability::Deferred);
-        // A commit may have failed meanwhile.
+        // Checks again, because a commit may have failed meanwhile.
         shared.check_writable()?;
         let snapshot = shared.local.snapshot()?;
         if !snapshot.cursor(keyspace, Bounds::ALL)?.seek(Edge::First)? {
@@ -226,7 +226,7 @@ impl<L: LocalStore> Store for Optimistic<L> {
                         entered.give_way(took);
                     }
                 }
-                // A snapshot is open: most live for less than a second.
+                // A snapshot is open. Most are closed within a second, so this waits.
                 (Err(error @ Error::Conflict(_)), entered) => {
                     drop(entered);
                     if blocked_since.get_or_insert(begin).elapsed() >= wait {

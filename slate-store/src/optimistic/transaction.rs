@@ -22,7 +22,7 @@ pub struct OptimisticTransaction<L: LocalStore> {
     began: Began<L>,
 }
 
-/// A transaction that the log counts as open, until this is dropped.
+/// Counts a transaction as open in the log. Dropping this removes it.
 pub(super) struct Began<L: LocalStore> {
     shared: Arc<Shared<L>>,
     base: Version,
@@ -48,7 +48,7 @@ struct Accesses {
     guards: Vec<(Keyspace, Box<[u8]>, Access)>,
 }
 
-/// What a transaction does if another thread has the commit lock.
+/// What a commit does if another thread has the commit lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Locking {
     Wait,
@@ -63,7 +63,7 @@ impl<L: LocalStore> OptimisticTransaction<L> {
 
     fn finish(self, durability: Durability, last: Option<LastStage<'_>>) -> Result<Version> {
         let Self { snapshot, accesses, locking, began } = self;
-        // Before the lock is taken: freeing what only this snapshot holds may take long, and a store can overwrite what nobody reads.
+        // Before the lock is taken: freeing what only this snapshot holds can take long, and the store can reuse its space for this commit.
         drop(snapshot);
         let base = began.base;
         if last.is_none() && accesses.is_empty() {
@@ -98,7 +98,7 @@ impl<L: LocalStore> OptimisticTransaction<L> {
         };
         // The log needs no record of a commit for the transaction that made it.
         drop(began);
-        // A transaction that is not open by now sees the commit, so it does not conflict with it.
+        // Transactions that begin from now on see the commit, so they cannot conflict with it.
         if shared.log().committed(version) == Others::Open {
             accesses.record(shared, version);
             streamed.record(shared, version);
@@ -119,12 +119,12 @@ impl Accesses {
         self.writes.is_empty() && self.guards.is_empty()
     }
 
-    /// Whether a commit changes something, or can make others conflict.
+    /// Whether the commit changes data, or can make others conflict.
     fn leave_a_trace(&self) -> bool {
         !self.writes.is_empty() || self.guards.iter().any(|(.., access)| *access == Access::Guarded)
     }
 
-    /// Fails if a commit after version `base` conflicts.
+    /// Fails if a commit after `base` conflicts with these accesses.
     fn check<L: LocalStore>(&self, shared: &Shared<L>, base: Version) -> Result<()> {
         let check = |keyspace, accesses: &mut dyn Iterator<Item = (&[u8], Access)>| {
             let log = shared.log();
@@ -132,7 +132,7 @@ impl Accesses {
         };
         self.writes.each(|keyspace, change| match change {
             Change::Writes(writes) => check(keyspace, &mut exclusive(writes)),
-            // A range is deleted with what it contains at the commit, so no earlier commit matters.
+            // The range is deleted as it is at the commit, so earlier commits cannot conflict with it.
             Change::DeleteRange(_) => Ok(()),
         })?;
         self.guards
@@ -140,7 +140,7 @@ impl Accesses {
             .try_for_each(|(keyspace, key, access)| check(*keyspace, &mut std::iter::once((&**key, *access))))
     }
 
-    /// Records the accesses of the commit that made `version`.
+    /// Records the accesses of the commit `version`.
     fn record<L: LocalStore>(&self, shared: &Shared<L>, version: Version) {
         // Recording does not fail.
         let _ = self.writes.each(|keyspace, change| {
@@ -162,19 +162,19 @@ fn exclusive<'w>(writes: &[Write<'w>]) -> impl Iterator<Item = (&'w [u8], Access
     writes.iter().map(|(key, _)| (*key, Access::Exclusive))
 }
 
-/// The most keys of a last stage that are recorded one by one, which take 2 MiB.
+/// Maximum number of keys of a last stage that are recorded one by one; they take 2 MiB.
 const MAX_HASHES: usize = 1 << 18;
 
-/// What the last stage of a commit has written.
+/// The keys that the last stage of a commit has written.
 #[derive(Default)]
 struct Streamed {
     hashes: Vec<u64>,
-    /// Keyspaces in which more keys were written than are recorded.
+    /// Keyspaces that are recorded as a whole, because too many keys were written.
     whole: BTreeSet<Keyspace>,
 }
 
 impl Streamed {
-    /// Fails if a commit after `base` conflicts with these writes, and notes their keys.
+    /// Fails if a commit after `base` conflicts with these writes. Stores their keys for [`record`](Self::record).
     fn check<L: LocalStore>(
         &mut self,
         shared: &Shared<L>,
@@ -194,7 +194,7 @@ impl Streamed {
         Ok(())
     }
 
-    /// Records what the commit that made `version` wrote.
+    /// Records the keys as written by the commit `version`.
     fn record<L: LocalStore>(&self, shared: &Shared<L>, version: Version) {
         let mut log = shared.log();
         self.hashes.iter().for_each(|hash| log.record_hash(version, *hash, Access::Exclusive));

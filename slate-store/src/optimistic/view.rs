@@ -11,7 +11,7 @@ use crate::{Ahead, Bounds, Edge, Keyspace, ReadEnd, Result, Version, View, view}
 pub struct OptimisticView<'t, V> {
     snapshot: &'t V,
     writes: &'t WriteSet,
-    /// Ends the reads of its cursors.
+    /// Ends the reads of its cursors early.
     end: Option<ReadEnd>,
 }
 
@@ -26,7 +26,7 @@ impl<'t, V> OptimisticView<'t, V> {
 }
 
 impl<'t, V: View> OptimisticView<'t, V> {
-    /// Returns the snapshot, whose reads end as those of this view do.
+    /// Returns the snapshot, with the same `end`.
     fn base(&self) -> Cow<'t, V> {
         match &self.end {
             None => Cow::Borrowed(self.snapshot),
@@ -61,7 +61,7 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
         Ok(OptimisticCursor::new(self.base().cursor(keyspace, bounds)?, self.written(keyspace), bounds))
     }
 
-    /// One by one where the transaction has written to the keyspace.
+    /// `None` where the transaction has written to the keyspace: cursors are then opened one by one.
     fn cursors(
         &self,
         keyspace: Keyspace,

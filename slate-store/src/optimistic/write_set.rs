@@ -11,21 +11,21 @@ use crate::{Bounds, Change, Keyspace, OwnedBounds, Result, Write};
 #[derive(Default)]
 pub(crate) struct WriteSet {
     keyspaces: BTreeMap<Keyspace, KeyspaceWrites>,
-    /// Bytes of all keys and values that were written, also of those that were written again later.
+    /// Bytes of all keys and values that were written, including those that later writes replaced.
     bytes: usize,
 }
 
-/// The writes to one keyspace. They are sorted at once, by the commit or by the first reader.
+/// The writes to one keyspace. They are sorted once, by the commit or by the first read.
 #[derive(Default)]
 pub(super) struct KeyspaceWrites {
     /// Locked only while the writes are sorted.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
-    /// Deleted ranges. All writes are later: deleting a range removes earlier ones.
+    /// Deleted ranges. Writes in them are later: deleting a range removes earlier ones.
     deleted: Vec<OwnedBounds>,
 }
 
-/// The most writes that are handed to a store together: a few hundred kilobytes of pointers.
+/// Maximum number of writes that are passed to a store together: a few hundred kilobytes of pointers.
 const MAX_TOGETHER: usize = 4096;
 
 impl WriteSet {
@@ -60,9 +60,9 @@ impl WriteSet {
 
     /// Calls `apply` with all writes: keyspace by keyspace, the last keyspace first, in ascending order of keys.
     ///
-    /// The order of keyspaces matters to redb, which puts the pages of a commit into the lowest free places of its file. Indexes have
-    /// higher numbers than the records that they belong to: they fill the places of their replaced pages, and the records, which are
-    /// most of the new pages, follow next to each other. Scans then read longer parts of the file at once.
+    /// The order of keyspaces matters to redb, which writes the pages of a commit to the lowest free places of its file. Indexes have higher
+    /// numbers than their records. So they fill the places of their replaced pages, and the records, which are most of the new pages, follow one
+    /// another. Scans then read longer parts of the file at once.
     pub(crate) fn each(&self, mut apply: impl FnMut(Keyspace, Change<'_>) -> Result<()>) -> Result<()> {
         let mut together = Vec::new();
         for (keyspace, writes) in self.keyspaces.iter().rev() {
@@ -106,7 +106,7 @@ impl KeyspaceWrites {
         self.deleted.push(OwnedBounds::of(bounds));
     }
 
-    /// Returns the writes in order, each key once.
+    /// Returns the writes in key order, each key once. Sorts them if necessary.
     pub(super) fn written(&self) -> &Written {
         self.ordered.get_or_init(|| {
             let run = mem::take(&mut *self.unordered.lock().unwrap_or_else(PoisonError::into_inner));
@@ -123,12 +123,12 @@ impl KeyspaceWrites {
         &self.deleted
     }
 
-    /// Returns the range within which the transaction deleted every key of its snapshot, this one included.
+    /// Returns a range that contains the key and within which the transaction deleted every key of its snapshot; `None` if there is none.
     pub(super) fn deletes(&self, key: &[u8]) -> Option<Bounds<'_>> {
         self.deleted.iter().map(OwnedBounds::bounds).find(|bounds| bounds.contains(key))
     }
 
-    /// Returns the value that the transaction gave a key; the inner `None` if it deleted the key.
+    /// Returns the value that the transaction wrote; the inner `None` if it deleted the key, the outer one if it did not write it.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.written().get(key).or_else(|| self.deletes(key).map(|_| None))
     }

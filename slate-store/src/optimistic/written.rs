@@ -8,9 +8,9 @@ use crate::{Bounds, Write};
 
 /// A transaction's writes to one keyspace in key order, each key once.
 pub(super) enum Written {
-    /// Also used for writes after the first read, as long as each key is greater than all before it.
+    /// Used while every key is greater than all keys before it.
     Run(OrderedRun),
-    /// Used otherwise. Costs more per key.
+    /// Used otherwise. Needs more memory and time per key.
     Tree(BTreeMap<Box<[u8]>, Option<Box<[u8]>>>),
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Run {
 #[derive(Default)]
 pub(super) struct OrderedRun(Run);
 
-/// Position of a key and of the value after it.
+/// Positions of a key and of the value after it.
 struct Entry {
     start: usize,
     key: usize,
@@ -34,7 +34,7 @@ struct Entry {
     value: Option<usize>,
 }
 
-/// The writes within a range of keys, from both ends.
+/// The writes within a range of keys, consumed from both ends.
 pub(super) struct Range<'w>(Rest<'w>);
 
 enum Rest<'w> {
@@ -63,7 +63,7 @@ impl Written {
         }
     }
 
-    /// Removes the writes to keys within these bounds, which are not empty.
+    /// Removes the writes within `bounds`, which must not be empty.
     pub(super) fn remove(&mut self, bounds: Bounds<'_>) {
         let within = (bounds.lower(), bounds.upper());
         if self.range(within).next().is_none() {
@@ -80,7 +80,7 @@ impl Written {
         }
     }
 
-    /// Returns the write to this key, if there is one.
+    /// Returns the write to this key: the inner `None` for a delete, the outer one if there is none.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         match self {
             Self::Run(run) => run.get(key),
@@ -92,7 +92,7 @@ impl Written {
         self.range((Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// The lower bound must not be above the upper bound.
+    /// The lower bound must not exceed the upper bound.
     pub(super) fn range(&self, (from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> Range<'_> {
         match self {
             Self::Run(run) => run.range(from, to),
@@ -102,7 +102,7 @@ impl Written {
 }
 
 impl Run {
-    /// Makes room for these writes.
+    /// Reserves memory for these writes.
     pub(super) fn reserve(&mut self, writes: &[Write<'_>]) {
         self.entries.reserve(writes.len());
         self.bytes.reserve(writes.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum());
@@ -114,12 +114,12 @@ impl Run {
         self.bytes.extend_from_slice(value.unwrap_or_default());
     }
 
-    /// Sorts the writes by key; of writes to the same key the last one remains.
+    /// Sorts the writes by key. Of writes to the same key only the last one remains.
     pub(super) fn put_in_order(mut self) -> OrderedRun {
         let Self { bytes, entries } = &mut self;
         let key = |entry: &Entry| entry.of(bytes).0;
         if !entries.is_sorted_by(|a, b| key(a) < key(b)) {
-            // The sort is stable, and the last write to a key comes first.
+            // The sort is stable, and the reversed order puts the last write to a key first.
             entries.reverse();
             entries.sort_by(|a, b| key(a).cmp(key(b)));
             entries.dedup_by(|entry, before| key(entry) == key(before));
@@ -138,7 +138,7 @@ impl OrderedRun {
     }
 
     fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        // Reads and writes are often both ascending: most keys are greater than all written ones.
+        // Reads and writes are often both ascending: then most keys are greater than all written ones.
         self.last().filter(|(last, _)| *last >= key)?;
         let at = self.0.entries.binary_search_by(|entry| entry.of(&self.0.bytes).0.cmp(key)).ok()?;
         self.0.entries.get(at).map(|entry| entry.of(&self.0.bytes).1)

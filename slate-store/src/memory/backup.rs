@@ -91,7 +91,7 @@ pub(super) fn read(from: &Path) -> Result<Root> {
         if head == END {
             break;
         }
-        // Checked before memory is allocated, because damaged lengths could request all of it.
+        // The lengths are checked before memory is allocated, because damaged ones could request all of it.
         let lengths = usize::try_from(key_len).ok().zip(usize::try_from(value_len).ok());
         let Some((key_len, value_len)) = lengths.filter(|(key, value)| *key <= MAX_KEY && *value <= MAX_VALUE) else {
             return Err(damaged("an entry exceeds the size limits"));

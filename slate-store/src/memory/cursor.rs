@@ -18,7 +18,7 @@ use crate::{
 };
 
 self_cell!(
-    /// A cursor that owns the commit that it reads.
+    /// A cursor that holds the commit that it reads.
     pub struct MemoryCursor {
         owner: Held,
         #[covariant]
@@ -68,7 +68,7 @@ pub(super) struct BorrowedCursor<'t> {
 
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
-        // The bounds of an empty range may be inverted, which the map does not accept.
+        // An empty range may have inverted bounds, which the map does not accept.
         let tree = tree.filter(|_| !bounds.is_empty());
         Self { tree, bounds: OwnedBounds::of(bounds), walk: Walk::default(), current: None }
     }
@@ -141,12 +141,12 @@ struct Walk<'t> {
     heading: Heading,
     /// The remaining entries of the current leaf, within the bounds.
     rest: &'t [Entry],
-    /// The leaf after the current one, if it is already known.
+    /// The leaf after the current one; `None` if it was not searched yet.
     next: Option<&'t Leaf>,
     /// The tree, and the separator of the last leaf that was found: `next`, or the current leaf if `next` is `None`. `None` if
     /// the walk ends in the last leaf that was found.
     last: Option<(&'t Tree, &'t Separator)>,
-    /// The leaves before `last`, once a backward walk needs them.
+    /// The leaves before `last`; `None` until a backward walk needs them.
     before: Option<Leaves<'t>>,
 }
 
@@ -181,7 +181,7 @@ impl<'t> Walk<'t> {
         walk
     }
 
-    /// Makes these entries the current ones, as far as the bound ahead allows.
+    /// Makes these entries the current ones, up to the bound in the direction of the walk.
     fn enter(&mut self, entries: &'t [Entry], bounds: Bounds<'_>) {
         self.rest = within(entries, self.heading, bounds);
         if self.rest.len() < entries.len() {
@@ -197,7 +197,7 @@ impl<'t> Walk<'t> {
         };
         let Some((entry, rest)) = next else { return self.enter_next(bounds()) };
         self.rest = rest;
-        // The values of an index are inline.
+        // Inline values, as in an index, need no prefetch.
         if entry.1.is_shared() {
             self.prefetch();
         }
@@ -214,7 +214,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Returns the entry that is reached after passing `distance` others.
+    /// Returns the entry after `distance` others in the direction of the walk.
     #[inline]
     fn at<'e>(&self, entries: &'e [Entry], distance: usize) -> Option<&'e Entry> {
         match self.heading {
@@ -248,7 +248,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// Returns the entries of a leaf that the bound ahead allows. The bound behind is not checked.
+/// Returns the entries of a leaf up to the bound in the direction of the walk. The other bound is not checked.
 fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: Bounds<'_>) -> &'t [Entry] {
     match heading {
         Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {

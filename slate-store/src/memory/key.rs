@@ -1,7 +1,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
-/// The longest key that is stored inline: with the length and the tag, an inline key takes 32 bytes. An index key of one
-/// number (9 bytes) and an `ObjectId` (13 bytes) are shorter.
+/// Maximum length of an inline key: with the length and the tag, it takes 32 bytes. An index key of one number (9 bytes) and an `ObjectId` (13
+/// bytes) are shorter.
 const INLINE: usize = 30;
 
 /// A key in 32 bytes. A short key is stored inline, so that a search touches no other memory; a longer one is shared.
@@ -73,8 +73,8 @@ impl<'k> Probe<'k> {
         self.bytes
     }
 
-    /// Compares the keys' bytes. Inline keys are padded with zeros, so their lengths decide where all words are equal: one key
-    /// is the other followed by zeros. A longer key compares the same way: it is above any inline key that it begins with.
+    /// Compares the keys' bytes. Inline keys are padded with zeros, so if all words are equal, one key is the other followed by zeros, and the
+    /// lengths decide. A longer key compares the same way: it is greater than any inline key that is its prefix.
     #[inline]
     pub(super) fn compare(&self, key: &Key) -> Ordering {
         match key {
@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(key.as_slice(), &long[..len]);
             assert_eq!(matches!(key, Key::Inline(..)), len <= INLINE);
         }
-        // A key may end in zeros.
+        // Keys that end in zeros.
         keys.push(Key::new(&[0, 1, 0]));
         keys.push(Key::new(&[0, 1, 0, 0]));
         keys.sort();

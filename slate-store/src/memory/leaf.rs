@@ -5,14 +5,14 @@ use super::{
     value::Value,
 };
 
-/// The most entries of a leaf whose values are stored inline, as those of an index are.
+/// Maximum number of entries of a leaf with inline values, such as those of an index.
 pub(super) const MAX_INLINE: usize = if cfg!(test) { 8 } else { 64 };
 
-/// The most entries of a leaf whose values are shared. Smaller, because copying such a leaf increments the reference count of
-/// every value, each in a separate cache line.
+/// Maximum number of entries of a leaf with shared values. It is smaller, because copying such a leaf increments the reference count of every
+/// value, each in a separate cache line.
 const MAX_SHARED: usize = MAX_INLINE / 2;
 
-/// The longest run of writes that is applied write by write. A longer run is merged with the entries in one pass.
+/// Maximum number of writes that are applied one by one. A longer run is merged with the entries in one pass.
 const MAX_SINGLE: usize = 4;
 
 /// Spare capacity of a new leaf, in entries. It is small because few leaves grow, but every leaf takes memory.
@@ -22,7 +22,7 @@ const SPARE: usize = 4;
 /// pointer and reference counts, and a share of the leaf's spare capacity and of the nodes above it.
 const ENTRY_OVERHEAD: u64 = 56;
 
-/// The most bytes that a change of one entry copies beside a snapshot: a leaf, and the nodes above it.
+/// Upper bound of the bytes that the change of one entry copies while a snapshot is open: a leaf, and the nodes above it.
 const PATH_BYTES: u64 = 16 << 10;
 
 pub(super) type Entry = (Key, Value);
@@ -35,7 +35,7 @@ pub(super) type Write = (Key, Option<Value>);
 pub(super) struct Extent {
     pub(super) entries: u64,
     pub(super) bytes: u64,
-    /// How many entries were ever written or removed, and the bytes of those that were replaced or removed.
+    /// Number of entries ever written or removed, and the bytes of those that were replaced or removed.
     pub(super) ever_changed: u64,
     pub(super) ever_replaced_bytes: u64,
 }
@@ -54,12 +54,13 @@ impl Extent {
         self.ever_replaced_bytes += bytes(key, value);
     }
 
-    /// Returns the memory that the entries take, without what allocators add.
+    /// Returns the estimated memory of the entries in bytes.
     pub(super) fn in_memory(&self) -> u64 {
         self.bytes.saturating_add(self.entries.saturating_mul(ENTRY_OVERHEAD))
     }
 
-    /// Returns at most how many bytes of an earlier version of a tree are not part of the last one; `None` if the tree was dropped.
+    /// Returns an upper bound of the bytes of this version of a tree that the version `last` does not share; `last` is `None` if the tree was
+    /// dropped.
     pub(super) fn held_beside(&self, last: Option<Self>) -> u64 {
         let Some(last) = last else { return self.in_memory() };
         let changed = last.ever_changed.saturating_sub(self.ever_changed);
@@ -110,13 +111,13 @@ impl Leaf {
         &self.entries
     }
 
-    /// Prefetches the position and number of the entries, which are needed to find any of them.
+    /// Prefetches the address and the number of the entries, which every search reads.
     #[inline]
     pub(super) fn prefetch(&self) {
         branches::prefetch_read_data::<Self, 0>(self);
     }
 
-    /// Returns the most entries that the leaf may have.
+    /// Returns the maximum number of entries of the leaf.
     fn max(&self) -> usize {
         match self.entries.last() {
             Some((_, value)) if value.is_shared() => MAX_SHARED,

@@ -33,7 +33,7 @@ self_cell!(
     }
 );
 
-/// A point reader that owns the commit that it reads.
+/// A point reader that holds the commit that it reads.
 pub struct MemoryPointReader(Cell);
 
 impl MemoryPointReader {
@@ -63,7 +63,7 @@ fn load<'t>(root: &'t Root, keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>)
     for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((keyspace, _)) = run.first() else { continue };
         let tree = root.tree(*keyspace);
-        // Ascending keys are often in the same leaf.
+        // The leaf of the previous key is tried first, because ascending keys are often in the same one.
         let mut last: Option<(&Separator, &Leaf)> = None;
         let mut at = 0;
         loaded.0.extend(run.iter().map(|(_, key)| {

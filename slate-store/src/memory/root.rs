@@ -17,8 +17,8 @@ impl Root {
         self.keyspaces.get(&keyspace)
     }
 
-    /// Returns an upper bound of the bytes that are in memory only because this commit is still read: a snapshot retains what was replaced
-    /// since, and copies of what was next to it, but not more than all that it shows.
+    /// Returns an upper bound of the bytes that are in memory only because this commit is still read: values and leaves that were replaced since,
+    /// but not more than everything that the commit shows.
     pub(super) fn held_beside(&self, last: &Self) -> u64 {
         self.keyspaces
             .iter()
@@ -31,7 +31,7 @@ impl Root {
     }
 }
 
-/// A keyspace of a commit. Holds the whole commit, so that the commit's reference count shows whether anybody reads it.
+/// A keyspace of a commit. Holds the whole commit, so that the commit's reference count shows whether it is being read.
 pub(super) struct Held {
     root: Arc<Root>,
     keyspace: Keyspace,

@@ -78,9 +78,9 @@ impl Comparable<Separator> for Around<'_> {
 /// A search key like [`Around`], for repeating a search that copies of separators misled.
 pub(super) struct Retry<'k> {
     key: &'k Probe<'k>,
-    /// Separators that begin here or below are known not to contain the key.
+    /// Separators that begin at this key or below are known not to contain the search key; `None` until a search was misled.
     misled_by: Option<Key>,
-    /// The beginning of the last separator that seemed to contain the key.
+    /// The beginning of the last separator whose range contained the search key; it may be an outdated copy.
     seen: RefCell<Option<Key>>,
 }
 

@@ -14,8 +14,8 @@ use crate::{
 /// A database in memory.
 pub type MemoryStore = Optimistic<LocalMemory>;
 
-/// The most changes of a commit that may be made in place, while the root is locked. A larger commit is made in a copy.
-/// Bounds the time that a reader waits for the lock to a few milliseconds.
+/// Maximum number of changes of a commit that is made in place, while the root is locked. A larger commit is made in a copy. Bounds the time that a
+/// reader waits for the lock to a few milliseconds.
 const MAX_IN_PLACE: usize = 8192;
 
 /// The last commit of a database in memory.
@@ -51,14 +51,14 @@ impl MemoryStore {
 }
 
 impl LocalMemory {
-    /// Creates a store whose last commit is that of a snapshot: what a crash leaves of a simulated device.
+    /// Creates a store whose last commit is that of `snapshot`: the state of a simulated device after a crash.
     #[cfg(simulated)]
     pub fn of(snapshot: &MemorySnapshot) -> Self {
         Self { root: RwLock::new(Arc::new(snapshot.root().clone())), superseded: Superseded::default() }
     }
 
-    /// Makes a commit with a last stage, which knows the version of the commit and may fail. A few changes are gathered, and then made as
-    /// those of any other commit. More than that go into a copy at once, so that they are not held.
+    /// Makes a commit with a last stage, which receives the version of the commit and may fail. Few changes are collected, and then applied like
+    /// those of any commit. Many changes are applied to a copy at once, to save the memory for collecting them.
     fn apply_with_last_stage(&self, changes: &mut Changes<'_>) -> Result<Version> {
         let base = self.root();
         let version = Version(base.version + 1);
@@ -123,11 +123,11 @@ impl LocalStore for LocalMemory {
     fn apply(&self, changes: &mut Changes<'_>, _: Durability) -> Result<Version> {
         let Some(count) = changes.count() else { return self.apply_with_last_stage(changes) };
         if count <= MAX_IN_PLACE {
-            // In place if no reader holds the last commit. Readers wait meanwhile.
+            // In place if no reader holds the last commit. Readers wait meanwhile for the lock.
             let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
             if let Some(root) = Arc::get_mut(&mut latest) {
                 let Changed { version, dropped } = change(root, changes)?;
-                // Freed after the lock is released, because that may take long.
+                // Drops the old root after the lock is released, because freeing it can take long.
                 drop(latest);
                 drop(dropped);
                 return Ok(version);
@@ -168,15 +168,15 @@ impl LocalStore for LocalMemory {
     }
 }
 
-/// The most bytes of keys and values that are gathered before a commit is made in place.
+/// Maximum bytes of keys and values that are collected before a commit is made in place.
 const MAX_GATHERED: usize = 64 << 10;
 
-/// The changes of a commit whose number is not known before they are made.
+/// The collected changes of a commit with a last stage, whose number is not known in advance.
 struct Gathered {
     steps: Vec<(Keyspace, TreeStep)>,
     writes: usize,
     bytes: usize,
-    /// The root with the changes so far and the keyspaces that they dropped, once there are many. Then `steps` is empty.
+    /// Once there are many changes: a copy of the root with the changes so far, and the keyspaces that they dropped. Then `steps` is empty.
     copy: Option<(Root, Vec<Tree>)>,
 }
 
@@ -235,13 +235,13 @@ impl TreeStep {
     }
 }
 
-/// A commit that was made, and the keyspaces that it dropped.
+/// A commit, and the keyspaces that it dropped.
 struct Changed {
     version: Version,
     dropped: Vec<Tree>,
 }
 
-/// Makes the next commit of a root. Cannot fail if the number of changes is known.
+/// Applies the changes of the next commit to `root`. Cannot fail if the number of changes is known.
 fn change(root: &mut Root, changes: &mut Changes<'_>) -> Result<Changed> {
     let (version, mut dropped) = (Version(root.version + 1), Vec::new());
     changes.each(version, |keyspace, change| {
@@ -259,7 +259,7 @@ fn change(root: &mut Root, changes: &mut Changes<'_>) -> Result<Changed> {
 fn write(tree: &mut Tree, writes: &[Write<'_>]) {
     let made = writes.iter().map(|(key, value)| (Key::new(key), value.map(Value::new)));
     if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
-        // Values that are read together are allocated together.
+        // Allocates all values one after the other, because they are often read together.
         tree.write_sorted(made.collect::<Vec<_>>());
     } else {
         made.for_each(|(key, value)| tree.write(key, value));

@@ -55,7 +55,7 @@ impl Tree {
         self.leaves.get_key_value(&Around(key)).or_else(|| self.retry(key)).map(found)
     }
 
-    /// Searches again after copies of separators misled a search.
+    /// Searches again after outdated copies of separators misled a search.
     #[cold]
     fn retry(&self, key: &Probe<'_>) -> Option<(&Separator, &Arc<Leaf>)> {
         let mut search = Retry::new(key);
@@ -65,7 +65,7 @@ impl Tree {
                 return found;
             }
             if !search.rule_out() {
-                // Slower: opening a range of the map allocates.
+                // Slower than the search above, because opening a range of the map allocates.
                 return self.leaves.get_prev(&Separator::from(Key::new(key.as_slice())));
             }
         }
@@ -94,8 +94,7 @@ impl Tree {
         self.leaves.values().flat_map(|leaf| leaf.entries())
     }
 
-    /// Returns the number of keys within bounds; if the number is above `cap`, returns any number above `cap`. Costs a
-    /// step per leaf.
+    /// Returns the number of keys within bounds; if it exceeds `cap`, returns any number above `cap`. Costs a step per leaf.
     pub(super) fn count(&self, bounds: Bounds<'_>, cap: u64) -> u64 {
         if bounds == Bounds::ALL {
             return self.extent.entries;
@@ -127,7 +126,7 @@ impl Tree {
         self.write_sorted(iter::once((key, value)));
     }
 
-    /// Makes writes in strictly ascending order of keys.
+    /// Applies writes in strictly ascending order of keys.
     pub(super) fn write_sorted(&mut self, writes: impl IntoIterator<Item = Write>) {
         let mut writes = writes.into_iter().peekable();
         // The writes to one leaf.
@@ -199,12 +198,12 @@ impl Tree {
 /// The state of a leaf after writes to it.
 enum Outcome {
     Fits,
-    /// The leaf was taken out of its place, to be split.
+    /// The leaf was moved out of the tree, to be split.
     Overfull(Separator, Arc<Leaf>, Split),
     Underfull(Separator),
 }
 
-/// Makes the writes of `run`, which are all within the separator, and empties it.
+/// Applies the writes in `run`, all within the separator, and empties it.
 fn write_leaf(separator: &Separator, place: &mut Arc<Leaf>, run: &mut Vec<Write>, extent: &mut Extent) -> Outcome {
     let deletes_nothing = |(key, value): &Write| value.is_none() && place.get(&Probe::from(key)).is_none();
     if run.iter().all(deletes_nothing) {

@@ -5,12 +5,11 @@ use std::{ops::Deref, sync::Arc};
 pub(super) enum Value {
     /// Up to [`INLINE`] bytes, such as those of an index entry: neither allocated nor reference-counted.
     Inline(Inline),
-    /// Shared by all versions of the tree that contain it and by readers that keep it.
+    /// Shared by all versions of the tree that contain it and by readers that hold it.
     Shared(Arc<[u8]>),
 }
 
-/// The most bytes of an inline value. With their length they take eight bytes, as the length in a shared value's
-/// pointer does.
+/// Maximum length of an inline value in bytes. With their length they take eight bytes, as much as the length in the pointer to a shared value.
 const INLINE: usize = 7;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

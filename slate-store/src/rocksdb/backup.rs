@@ -18,7 +18,7 @@ pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
         Access::CreateOrOpen | Access::Open => Checkpoint::new(&opened.db)
             .and_then(|checkpoint| checkpoint.create_checkpoint(draft.path()))
             .map_err(error::storage)?,
-        // In a read-only database RocksDB cannot create a checkpoint, and none is needed.
+        // RocksDB cannot create a checkpoint of a read-only database. No process writes to its files, so they can be copied.
         Access::ReadOnly => copy(&opened.path, draft.path())?,
     }
     layout_version::write(draft.path())?;

@@ -1,10 +1,9 @@
-//! A damaged log that RocksDB would read for ever.
+//! Truncates a log that RocksDB would read for ever.
 //!
-//! A log consists of blocks of 32 KiB, and a record of a header of seven bytes (a checksum, the length of what follows, a type) and its
-//! content. RocksDB ends its recovery at the first damaged record, but at one whose type is that of a *recycled* log it returns to the same
-//! record without end, if the log began with another type ([facebook/rocksdb#13333], read in version 11.8). Random bytes, which a power
-//! loss can leave, have one of these six types in one of 43 cases. Slate recycles no logs, so such a record is always damage, and
-//! everything behind it is lost in any case.
+//! A log consists of blocks of 32 KiB. A record is a header of seven bytes (a checksum, the length of the content, a type) and its content. RocksDB
+//! ends its recovery at the first damaged record. If that record has a type of *recycled* logs and the log began with another type, RocksDB reads
+//! it again without end ([facebook/rocksdb#13333], read in version 11.8). Six of 256 types are such types, so random bytes, which a power loss can
+//! leave, have one in one of 43 cases. Slate recycles no logs, so such a record is always damage, and everything after it is lost in any case.
 //!
 //! [facebook/rocksdb#13333]: https://github.com/facebook/rocksdb/issues/13333
 
@@ -19,13 +18,13 @@ use crate::{Access, Context, Error, Result, files};
 
 const BLOCK: usize = 32 << 10;
 
-/// Bytes of a record before its content.
+/// Length of a record's header in bytes.
 const HEADER: usize = 7;
 
-/// Cuts each log before a record that RocksDB would read for ever. Reads the logs, which a database that was closed has none of.
+/// Truncates each log before a record that RocksDB would read for ever. Reads all logs; a database that was closed has none.
 ///
 /// # Errors
-/// `Corrupt` with the file, if the database is opened read-only and has such a record.
+/// `Corrupt` with the file if the database is opened read-only and has such a record.
 pub(super) fn cut(path: &Path, access: Access) -> Result<()> {
     for log in folder::files(path)?.iter().filter(|file| file.extension().is_some_and(|end| end == "log")) {
         let failed = |what| move |error| files::failed(error, what, log);
@@ -41,10 +40,10 @@ pub(super) fn cut(path: &Path, access: Access) -> Result<()> {
     Ok(())
 }
 
-/// Returns the position of the first record whose type is that of a recycled log.
+/// Returns the position in bytes of the first record with a type of recycled logs.
 ///
-/// Can find one that RocksDB would not reach, in the rest of a block behind a record with a wrong checksum. Everything there is lost, too, but
-/// a read-only open is refused.
+/// May find one that RocksDB would not reach, after a record with a wrong checksum in the same block. Everything there is lost, too, but a
+/// read-only open fails unnecessarily.
 fn find_recycled(mut log: File) -> io::Result<Option<u64>> {
     let mut block = Vec::with_capacity(BLOCK);
     let mut position = 0;
@@ -55,7 +54,7 @@ fn find_recycled(mut log: File) -> io::Result<Option<u64>> {
             return Ok(None);
         }
         let mut rest = block.as_slice();
-        // A record of any other kind that is damaged ends the block for RocksDB.
+        // RocksDB skips the rest of a block after a damaged record of another type.
         while let Some(&[_, _, _, _, low, high, kind]) = rest.first_chunk::<HEADER>() {
             if is_recycled(kind) {
                 return Ok(Some(position + (block.len() - rest.len()) as u64));

@@ -62,8 +62,8 @@ fn meaning_in_storage(kind: ErrorKind, text: &str) -> Meaning {
     }
 }
 
-/// After a failed commit RocksDB does not write until it is reopened, unless the device was full: then it looks every five seconds whether there
-/// is room for a write buffer. A quota and a limit on the length of a file are failures to it.
+/// After a failed commit RocksDB rejects writes until it is reopened, except on a full device: then it checks every five seconds whether a write
+/// buffer fits. An exceeded quota or file-size limit counts as a failure, not as a full device.
 fn meaning_in_committing(kind: ErrorKind, text: &str) -> Meaning {
     match kind {
         _ if says(text, &["No space left on device"]) => (Error::Full, "while committing"),

@@ -14,11 +14,11 @@ const CURRENT: &str = "CURRENT";
 /// The content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// Empty, or the remains of creating a database.
+    /// Empty, or remains of an interrupted creation.
     Nothing,
     /// A RocksDB database.
     Database,
-    /// RocksDB data files without the file that refers to them.
+    /// RocksDB data files without [`CURRENT`].
     Wreck,
     /// Something else.
     Foreign,
@@ -63,7 +63,7 @@ pub(super) fn make(path: &Path) -> Result<()> {
     }
 }
 
-/// Returns the paths of the database's files.
+/// Returns the paths of all files in the database's directory.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: io::Error| match error.kind() {
         // A directory that cannot be read is not a read-only database.
@@ -75,7 +75,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     fs::read_dir(path).map_err(failed)?.map(|entry| Ok(entry.map_err(failed)?.path())).collect()
 }
 
-/// Returns the total size of the files. A file that RocksDB removes in the meantime counts as zero.
+/// Returns the total size of the files in bytes. A file that RocksDB removes meanwhile counts as zero.
 pub(super) fn size(path: &Path) -> Result<u64> {
     Ok(files(path)?.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum())
 }

@@ -16,7 +16,7 @@ pub(super) struct Opened {
     pub(super) access: Access,
     pub(super) cache: Cache,
     pub(super) path: PathBuf,
-    /// The file of the layout version, locked: shared by readers, exclusively by a writer.
+    /// The locked file of the layout version: locked shared by readers, exclusively by a writer.
     pub(super) _lock: File,
 }
 
@@ -29,14 +29,14 @@ impl Opened {
         }
     }
 
-    /// Returns a numeric property of RocksDB, 0 if it is not known.
+    /// Returns a numeric property of RocksDB; 0 if RocksDB does not have it.
     pub(super) fn property(&self, name: &::rocksdb::properties::PropName) -> Result<u64> {
         Ok(self.db.property_int_value(name).map_err(error::storage)?.unwrap_or_default())
     }
 
-    /// Returns the version of the oldest open snapshot.
+    /// Returns the version of the oldest open snapshot; `None` if none is open.
     pub(super) fn oldest_snapshot(&self) -> Option<Version> {
-        // 0 without a snapshot.
+        // RocksDB returns 0 without a snapshot.
         let number = self.db.property_int_value(c"rocksdb.oldest-snapshot-sequence").ok().flatten();
         number.filter(|number| *number > 0).map(Version)
     }
@@ -60,7 +60,7 @@ impl Opened {
     }
 }
 
-/// Whether keys are given in ascending order.
+/// Whether keys are in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sorted {
     Ascending,

@@ -22,8 +22,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits and the read options for them: RocksDB skips files beyond the bounds, stops at the bounds and
-    /// does not read ahead beyond them. RocksDB reads ahead on its own when a file is read in order.
+    /// Returns the limits and read options for them: RocksDB skips files outside of the bounds, and neither steps nor reads ahead beyond them. It
+    /// reads ahead by itself when a file is read in order.
     pub(super) fn new(keyspace: Keyspace, bounds: Bounds<'_>) -> (Self, ReadOptions) {
         let mut options = ReadOptions::default();
         options.set_iterate_lower_bound(key::start(keyspace, bounds));
@@ -41,7 +41,7 @@ impl Iterate<'_> {
             Landing::Up(Bound::Included(from) | Bound::Excluded(from)) => iterator.seek(key.with(from)),
             Landing::Up(Bound::Unbounded) => iterator.seek(key.first()),
             Landing::Down(Bound::Excluded(from) | Bound::Included(from)) => {
-                // RocksDB's seek includes the key itself.
+                // RocksDB's seek includes the key itself, which must be excluded.
                 let from = key.with(from);
                 iterator.seek_for_prev(from);
                 if iterator.key() == Some(from) {

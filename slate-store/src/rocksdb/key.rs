@@ -2,12 +2,12 @@
 
 use crate::{Bounds, Keyspace, MAX_KEY};
 
-/// A key below all keyspaces. A commit without writes puts it to get its own version.
+/// A key below all keyspaces. A commit without writes puts it, so that RocksDB gives the commit a number of its own.
 pub(super) const VERSION: &[u8] = &[];
 
 const PREFIX: usize = size_of::<u32>();
 
-/// A reused buffer for whole keys of one keyspace.
+/// A reusable buffer for whole keys of one keyspace.
 pub(super) struct Prefixed(Vec<u8>);
 
 impl Prefixed {

@@ -1,6 +1,5 @@
-//! The layout version of Slate's keys and values in a directory. It is a file next to RocksDB's files and not an entry
-//! in the database, because RocksDB writes when it opens, and a directory that is not Slate's or is newer must not be
-//! changed.
+//! The layout version of Slate's keys and values in a directory. It is stored in a file beside RocksDB's files and not in the database, because
+//! RocksDB writes when it opens, and a directory that is not Slate's or has a newer version must not be changed.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -18,7 +17,7 @@ const VERSION: u32 = 1;
 
 const NAME: &str = "SLATE";
 const WORDS: &str = "slate rocksdb layout ";
-/// The number of bytes that are read of the version file. Every valid content is shorter.
+/// Maximum number of bytes to read of the version file. Every valid content is shorter.
 const LONG: u64 = 64;
 
 pub(super) fn path(folder: &Path) -> PathBuf {

@@ -6,9 +6,9 @@
 //!
 //! # Durability
 //!
-//! A commit is written to the write-ahead log before it becomes visible, so a crash of the process loses none. A
-//! [`Sync`](crate::Durability::Sync) commit then waits until the log is synced; concurrent commits share a sync, which RocksDB itself
-//! would make once for each caller. A power failure loses the commits after the last sync.
+//! A commit is written to the write-ahead log before it becomes visible, so a crash of the process loses none. A [`Sync`](crate::Durability::Sync)
+//! commit then waits until the log is synced. Concurrent commits share a sync; RocksDB itself would sync once for each caller. A power failure
+//! loses the commits after the last sync.
 
 mod backup;
 mod bytes_read;

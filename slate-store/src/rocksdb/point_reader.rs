@@ -7,7 +7,7 @@ use crate::{Keyspace, PointReader, Result, key_locality::KeyLocality};
 /// The values of the last load.
 #[derive(Default)]
 struct Loaded<'r> {
-    /// Empty if `stepping` read them.
+    /// Empty if `stepping` has read the values.
     values: Vec<Option<DBPinnableSlice<'r>>>,
     stepping: Option<(Keyspace, SteppingReader<'r>)>,
     locality: KeyLocality,
@@ -75,7 +75,7 @@ self_cell!(
 
 /// A reader of single keys of a [`RocksSnapshot`].
 pub struct RocksPointReader {
-    /// The snapshot's read options, kept because creating them costs as much as a read.
+    /// The snapshot's read options, reused because creating them costs as much as a read.
     options: ReadOptions,
     cell: Cell,
 }

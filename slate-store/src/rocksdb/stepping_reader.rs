@@ -7,11 +7,10 @@ use crate::{
     key_locality::{KeyLocality, STEPS_PER_KEY, Walk},
 };
 
-/// The most deleted keys or old versions that one step skips. A lookup finds a deleted key directly, but a step skips
-/// each one.
+/// Maximum number of deleted keys or old versions that one step skips. A lookup of a deleted key finds it directly, but a step skips each one.
 const MAX_DELETED: u64 = 32;
 
-/// The largest average size, in bytes, of values that are copied. Larger ones are read in place.
+/// Maximum average size, in bytes, of values that are copied. Larger ones are read in place.
 const MAX_COPIED: usize = 4 << 10;
 
 /// Reads ascending keys that are close together by stepping from one to the next. A step costs less than a lookup,
@@ -21,7 +20,7 @@ pub(super) struct SteppingReader<'r> {
     iterate: Iterate<'r>,
     /// The values that were read last, end to end.
     bytes: Vec<u8>,
-    /// Start and end of each key's value.
+    /// Start and end of each key's value in `bytes`; `None` for a missing key.
     places: Vec<Option<(usize, usize)>>,
 }
 
@@ -51,8 +50,7 @@ impl<'r> SteppingReader<'r> {
         }
     }
 
-    /// Reads ascending keys, and returns how close together they are. Returns `None` without reading if many keys among
-    /// them are deleted.
+    /// Reads ascending keys, and returns how close together they are. Returns `None` without a result if there are many deleted keys among them.
     pub(super) fn load(&mut self, keys: &[&[u8]]) -> Result<Option<KeyLocality>> {
         let read = self.read(keys);
         if read.is_err() {

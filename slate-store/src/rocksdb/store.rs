@@ -88,7 +88,7 @@ impl LocalStore for LocalRocks {
         let version = self.writer.opened.oldest_snapshot()?;
         let last = database.latest_sequence_number();
         let time = database.property_int_value(c"rocksdb.oldest-snapshot-time").ok().flatten();
-        // 0 if the snapshot was closed since its version was read.
+        // RocksDB returns 0 if the snapshot was closed since its version was read.
         let seconds = time.filter(|seconds| *seconds > 0)?;
         let age =
             SystemTime::now().duration_since(UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?).unwrap_or_default();

@@ -17,7 +17,7 @@ const BLOCK: usize = 16 << 10;
 /// The size of the bloom filters, in bits per key: about 1 % false positives.
 const FILTER_BITS: f64 = 10.0;
 
-/// The most files that are open at once. RocksDB's default, all files, can exceed the usual limit of 1,024 per process.
+/// Maximum number of open files. RocksDB's default, all files, can exceed the usual limit of 1,024 per process.
 const OPEN_FILES: i32 = 512;
 
 /// The maximum size in bytes of an information log of RocksDB.
@@ -28,9 +28,8 @@ pub(super) struct Tuning {
     pub(super) cache: Cache,
 }
 
-/// Options that the crate has no function for. Commits write keys in ascending order, and loads often read them in this
-/// order. Within a keyspace (a prefix of four bytes), the write buffers search for each key from the position of the
-/// previous one.
+/// Options for which the bindings have no function. Commits write keys in ascending order, and loads often read them in this order. Within a
+/// keyspace (a prefix of four bytes), the write buffers search for each key from the position of the previous one.
 ///
 /// An iterator that reads a file in order reads ahead, twice as much each time. The limit is 1 MiB instead of RocksDB's 256 KiB,
 /// because each read waits for the device. Each file that an iterator reads in order takes a buffer of up to this size.
@@ -62,7 +61,7 @@ impl Tuning {
 
         // After a power failure, recovers all commits before the first incomplete record of the log.
         database.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
-        // Syncs files while they are written, because a single sync at the end would delay commits on the same device.
+        // Syncs files gradually while they are written, because a single sync at the end would delay commits on the same device.
         database.set_bytes_per_sync(1 << 20);
 
         database.set_max_background_jobs(background_jobs());
@@ -82,9 +81,9 @@ fn blocks(cache: &Cache) -> BlockBasedOptions {
     // prefixes would not help: every file has keys of every keyspace.
     blocks.set_bloom_filter(FILTER_BITS, false);
     blocks.set_whole_key_filtering(true);
-    // Filters and indexes are in the cache, so that the cache size bounds the memory. They are divided into blocks: the filter of a
-    // large file has megabytes, does not fit into one of the shards of a small cache (of 105 MB each has 1.6 MB), and would be read
-    // again for each key.
+    // Filters and indexes are in the cache, so that the cache size bounds the memory. They are divided into blocks: the whole filter of a large
+    // file has megabytes. It would not fit into one of the shards of a small cache (1.6 MB each in a cache of 105 MB), and would be read again for
+    // each key.
     blocks.set_cache_index_and_filter_blocks(true);
     blocks.set_partition_filters(true);
     blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);

@@ -16,12 +16,11 @@ pub(super) struct Writer {
     pub(super) written: Written,
 }
 
-/// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped. Reads skip the deleted keys of a
-/// smaller one quickly.
+/// Minimum size in bytes of RocksDB's write buffer for a flush after a keyspace was dropped. Reads skip the deleted keys of a smaller one quickly.
 const MIN_FLUSHED: u64 = 8 << 20;
 
-/// The largest commit in bytes, which RocksDB has in memory as a whole, also the part that the engine had spilled. Twice as much as a
-/// transaction can write otherwise, and RocksDB's own limit is 4 GiB.
+/// Maximum size of a commit in bytes. RocksDB holds it in memory as a whole, including the part that the engine had spilled. Twice the limit of a
+/// transaction without a last stage; RocksDB's own limit is 4 GiB.
 const LARGEST_COMMIT: usize = 2 << 30;
 
 fn check_size(size: usize) -> Result<()> {
@@ -31,7 +30,7 @@ fn check_size(size: usize) -> Result<()> {
     Err(Error::TooLarge(Box::new(TooLarge { what: "commit", size, limit: LARGEST_COMMIT })))
 }
 
-/// Whether to wait until a flush has ended.
+/// Whether to wait for the end of a flush.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Yes,
@@ -45,8 +44,8 @@ impl Writer {
 
     /// Writes the changes as one batch, in the order in which they come: RocksDB inserts ascending keys fastest.
     ///
-    /// RocksDB numbers the entries of all batches. The version of a commit is the number of its first entry, which is known
-    /// before the batch is written, and a snapshot's version that of the last entry which it shows.
+    /// RocksDB numbers the entries of all batches. The version of a commit is the number of its first entry, which is known before the batch is
+    /// written. The version of a snapshot is the number of the last entry that it shows.
     pub(super) fn apply(&self, changes: &mut Changes<'_>) -> Result<Version> {
         let db = self.opened.writable()?;
         let (family, version) = (self.opened.family()?, Version(db.latest_sequence_number() + 1));
@@ -78,22 +77,22 @@ impl Writer {
             check_size(batch.size_in_bytes())
         })?;
         if batch.is_empty() {
-            // An exclusive guard conflicts as a write does, so it needs its own version.
+            // The commit has no writes but an exclusive guard, which conflicts as a write does and so needs a version of its own.
             batch.put(key::VERSION, []);
         }
         amount.bytes = amount.bytes.saturating_add(u64::try_from(batch.size_in_bytes()).unwrap_or(u64::MAX));
         db.write(batch).map_err(error::committing)?;
         self.written.add(version, amount, || self.opened.oldest_snapshot());
         if has_dropped {
-            // Until the buffer is flushed, the deleted keys stay in it, and every cursor near them, also of neighbouring
-            // keyspaces, steps over them one by one. A failure shows at the next commit.
+            // Until the buffer is flushed, it holds the deleted keys, and every cursor near them, even in neighbouring keyspaces, steps over them
+            // one by one. A failure shows at the next commit.
             let _ = self.flush_buffer(MIN_FLUSHED, Wait::No);
         }
         Ok(version)
     }
 
-    /// Returns about how many bytes are retained because of a snapshot of this version: what was written since, also if it was written
-    /// again meanwhile, but at most all that the database takes. What was deleted counts as much as an entry has on average.
+    /// Returns an estimate of the bytes that are retained because of a snapshot of this version: those of all writes since, even if they were
+    /// overwritten meanwhile, but at most the size of the database. A deleted key counts as much as an average entry.
     pub(super) fn held_since(&self, snapshot: Version) -> Result<u64> {
         let property = |name| self.opened.property(name);
         let Amount { bytes, deletes } = self.written.since(snapshot);
@@ -103,7 +102,7 @@ impl Writer {
         Ok(bytes.saturating_add(deletes.saturating_mul(all / entries)).min(all))
     }
 
-    /// Writes a write buffer of at least this size in bytes to a table, in the background unless the caller waits.
+    /// Flushes RocksDB's write buffer if it has at least `least` bytes; in the background without [`Wait::Yes`].
     fn flush_buffer(&self, least: u64, wait: Wait) -> Result<()> {
         if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < least {
             return Ok(());
@@ -128,10 +127,10 @@ impl Writer {
     pub(super) fn compact(&self) -> Result<()> {
         let db = self.opened.writable()?;
         let mut options = CompactOptions::default();
-        // Includes the last level, which may hold old versions that an open snapshot needed at the last compaction.
+        // Includes the last level, which may hold old versions that an open snapshot needed during an earlier compaction.
         options.set_bottommost_level_compaction(BottommostLevelCompaction::ForceOptimized);
         options.set_exclusive_manual_compaction(false);
-        // The bindings do not report success. RocksDB counts background failures.
+        // The bindings do not return failures, but RocksDB counts them.
         let failures = || self.opened.property(properties::BACKGROUND_ERRORS);
         let before = failures()?;
         db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &options);
@@ -145,9 +144,9 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Damage in a table is found by its checksums. A damaged log looks like one whose last commits were not synced before a crash, so
-        // the next open would show an earlier state. It would write the same table, too. The log has everything that the buffer has, so
-        // a failure loses nothing.
+        // Flushes the write buffer, because damage in a table is found by its checksums, while a damaged log looks like one whose last commits were
+        // not synced before a crash: the next open would show an earlier state. The next open would write the same table anyway. The log has all
+        // data of the buffer, so a failure loses nothing.
         let _ = self.flush_buffer(0, Wait::Yes);
     }
 }

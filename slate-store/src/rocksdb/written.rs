@@ -6,18 +6,18 @@ use std::{
 
 use crate::Version;
 
-/// What commits have written since the database was opened, to estimate what a snapshot retains.
+/// The amounts that commits have written since the database was opened, to estimate what a snapshot retains.
 #[derive(Default)]
 pub(super) struct Written(Mutex<WrittenState>);
 
 #[derive(Default)]
 struct WrittenState {
     total: Amount,
-    /// Some commits in their order, each with the amount up to it.
+    /// Some commits, in order, each with the total amount up to it.
     marks: VecDeque<(Version, Amount)>,
 }
 
-/// What commits have written.
+/// An amount of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
     /// The bytes of keys and values that were written, and an estimate of those in deleted ranges.
@@ -26,7 +26,7 @@ pub(super) struct Amount {
     pub(super) deletes: u64,
 }
 
-/// The most marks, which take 24 KiB.
+/// Maximum number of marks, which take 24 KiB.
 const MOST_MARKS: usize = 1024;
 
 impl Written {
@@ -52,7 +52,7 @@ impl Written {
         state.marks.push_back((commit, total));
     }
 
-    /// Returns what was written since a snapshot of this version was opened, and perhaps by some commits before.
+    /// Returns the amount written since a snapshot of this version was opened, perhaps with that of some earlier commits.
     pub(super) fn since(&self, snapshot: Version) -> Amount {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = state.marks.partition_point(|(commit, _)| *commit <= snapshot);

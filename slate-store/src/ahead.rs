@@ -3,12 +3,11 @@ use crate::Result;
 /// The keys and values of a range, in ascending order.
 pub type Entries = Vec<(Box<[u8]>, Box<[u8]>)>;
 
-/// A read that a store on a network has sent, and whose answer is waited for later. See
-/// [`View::scan_ahead`](crate::View::scan_ahead).
+/// A read that a store on a network has sent and whose answer is received later. See [`View::scan_ahead`](crate::View::scan_ahead).
 pub struct Ahead(Box<dyn FnOnce() -> Result<Entries> + Send>);
 
 impl Ahead {
-    /// Returns the read whose answer `wait` waits for.
+    /// Wraps a read; `wait` waits for its answer.
     pub fn new(wait: impl FnOnce() -> Result<Entries> + Send + 'static) -> Self {
         Self(Box::new(wait))
     }

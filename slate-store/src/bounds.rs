@@ -42,7 +42,7 @@ impl<'a> Bounds<'a> {
         self.start.is_none_or(|start| start <= key)
     }
 
-    /// Returns where a cursor with these bounds begins to search for `edge`, and in which direction.
+    /// Returns where a cursor with these bounds begins to search for `edge`, and in which direction: the tighter of the edge and the bound.
     ///
     /// The entry that is found must still be compared with the other bound.
     pub fn confine(self, edge: Edge<'a>) -> Landing<'a> {
@@ -104,12 +104,12 @@ impl OwnedBounds {
     }
 }
 
-/// Where a search begins: a bound, and the direction of the entry that it looks for.
+/// Where a search begins, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing<'b> {
-    /// The smallest entry above the bound.
+    /// The smallest entry from this lower bound on.
     Up(Bound<&'b [u8]>),
-    /// The greatest entry below the bound.
+    /// The greatest entry below this upper bound.
     Down(Bound<&'b [u8]>),
 }
 

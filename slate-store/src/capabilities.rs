@@ -11,8 +11,7 @@
 pub struct Capabilities {
     /// The backend's name for messages, in lower case: `"memory"`.
     pub name: &'static str,
-    /// Whether only this process writes to the database while it is open. If not, values that were read may be cached
-    /// only if versions are compared before each use.
+    /// Whether only this process writes to the database while it is open. If not, a cached value may be used only after a comparison of versions.
     pub exclusive: bool,
     /// Whether commits outlive the process.
     pub persistent: bool,
@@ -25,26 +24,25 @@ pub struct Capabilities {
     /// The most bytes of keys and values that one transaction may write before the [last stage](crate::Transaction::commit_with) of its
     /// commit; `None` for no limit.
     pub max_transaction_bytes: Option<usize>,
-    /// The most keys that one transaction may write and guard, about; `None` for no limit. Long keys and values can lower it.
+    /// The approximate maximum number of keys that one transaction may write and guard; `None` for no limit. Long keys and values can lower it.
     pub max_transaction_keys: Option<usize>,
-    /// Whether reads and commits are round trips over a network: then few large requests are better than many small ones.
+    /// Whether reads and commits are round trips over a network, so that few large requests are better than many small ones.
     pub remote: bool,
-    /// Whether the deletion of a range or a keyspace conflicts with open transactions that wrote or guarded any key in it, and deletes also
-    /// what others committed in it after the view. If not, it deletes the keys that the view shows and conflicts over these; a
-    /// drop of a keyspace conflicts with transactions of its own process.
+    /// Whether the deletion of a range or a keyspace conflicts with open transactions that wrote or guarded any key in it, and also deletes keys
+    /// that others committed in it after the view. If not, it deletes the keys that the view shows, and conflicts only over these; a drop of a
+    /// keyspace also conflicts with transactions of its own process.
     pub ranges_conflict: bool,
-    /// Whether shared guards of one key never conflict with each other. If not, they do so only in keyspace 0, and there only within one
-    /// process; elsewhere a guard, whatever its kind, may conflict with every other one of its key.
+    /// Whether shared guards of one key never conflict with each other. If not, that is certain only in keyspace 0 and within one process;
+    /// otherwise two guards of one key may conflict, whatever their kind.
     pub shared_guards: bool,
-    /// Whether the [last stage](crate::Transaction::commit_with) of a commit gets the version of the commit, and may write without limit.
-    /// If not, it gets that of the view, and the limits are those of the transaction.
+    /// Whether the [last stage](crate::Transaction::commit_with) of a commit receives the version of the commit, and may write without limit. If
+    /// not, it receives the version of the view, and has the limits of the transaction.
     pub commit_versions: bool,
 }
 
 impl Capabilities {
-    /// The minimum: other processes may write, not persistent, no backup, and the limits
-    /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE); but everything that [`Optimistic`](crate::Optimistic) gives to a
-    /// store on this machine.
+    /// The minimum: other processes may write, not persistent, no backup, and the limits [`MAX_KEY`](crate::MAX_KEY) and
+    /// [`MAX_VALUE`](crate::MAX_VALUE); but everything that [`Optimistic`](crate::Optimistic) adds to a store on this machine.
     pub const MINIMAL: Self = Self {
         name: "unnamed",
         exclusive: false,

@@ -1,4 +1,4 @@
-/// Returns whether the trials of crashes force this path, which otherwise depends on the size of the file. Never without the feature
+/// Returns whether crash tests force this code path, which otherwise depends on the size of the file. Always `false` without the feature
 /// `failpoints`.
 #[cfg(feature = "redb")]
 #[inline(always)]
@@ -10,8 +10,8 @@ pub(crate) fn is_forced(_name: &str) -> bool {
     is_forced
 }
 
-/// Marks a place where the trials of crashes end the process: between two steps that a crash must not separate visibly. Does nothing
-/// without the feature `failpoints`.
+/// Marks a place where crash tests end the process: between two steps that must look like one after a crash. Does nothing without the feature
+/// `failpoints`.
 #[doc(hidden)]
 #[inline(always)]
 pub fn crash_point(_name: &str) {

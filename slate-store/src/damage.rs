@@ -1,6 +1,6 @@
 use crate::Keyspace;
 
-/// What [`Store::check`](crate::Store::check) tells.
+/// A report of [`Store::check`](crate::Store::check).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checked {
@@ -15,10 +15,10 @@ pub enum Checked {
 pub struct Damage {
     /// The keyspace; `None` for the store's own structures.
     pub keyspace: Option<Keyspace>,
-    /// No key that is affected is below or equal to this one.
+    /// All affected keys are greater than this one; `None` if there is no such limit.
     pub after: Option<Box<[u8]>>,
-    /// No key that is affected is above this one.
+    /// No affected key is greater than this one; `None` if there is no such limit.
     pub up_to: Option<Box<[u8]>>,
-    /// What is damaged, for people.
+    /// A description of the damage for people.
     pub detail: String,
 }

@@ -30,9 +30,9 @@ pub enum Error {
     NewerVersion(Box<Context>),
     /// The stored bytes are damaged.
     Corrupt(Box<Context>),
-    /// The device or its quota is full. If a commit fails with this error it was not acknowledged, and is not visible. A store that goes on
-    /// without being reopened fails with this error until there is room. As after [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the
-    /// database shows all of it or, most likely, nothing.
+    /// The device or its quota is full. A commit that fails with this error was not acknowledged and is not visible. A store that works on without
+    /// being reopened fails with this error until the device has space. As after [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database
+    /// shows all of the commit or, most likely, nothing.
     Full(Box<Context>),
     /// A key, a value or all writes of a transaction exceed the backend's limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),
@@ -66,13 +66,13 @@ impl Error {
         self.context().and_then(Context::path)
     }
 
-    /// Returns the key over which transactions conflict, or at or behind which the stored bytes are damaged, if it is known.
+    /// Returns the key over which transactions conflict, or at or after which the stored bytes are damaged; `None` if it is not known.
     pub fn key(&self) -> Option<(Keyspace, &[u8])> {
         let (keyspace, key) = self.context()?.key.as_ref()?;
         Some((*keyspace, key))
     }
 
-    /// Adds the key at or behind which the stored bytes are damaged. Other errors stay as they are.
+    /// Adds the key at or after which the stored bytes are damaged. Leaves other errors unchanged.
     #[cfg(feature = "redb")]
     pub(crate) fn near(self, keyspace: Keyspace, key: &[u8]) -> Self {
         match self {

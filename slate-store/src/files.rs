@@ -30,7 +30,7 @@ pub(crate) fn by_kind(kind: io::ErrorKind, context: Context) -> Error {
     }
 }
 
-/// Returns whether a kind of error means that there is no space left.
+/// Returns whether a kind of error means that the device, its quota or a limit on the length of a file is exhausted.
 pub(crate) fn is_full(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
@@ -44,8 +44,8 @@ pub(crate) fn free_space(path: &Path) -> Option<u64> {
     None
 }
 
-/// A new file or directory, in a folder next to its target that only its user can enter. It is removed unless it is published, so the
-/// target is either complete or absent. It has the permissions of any new file, so the published one has them, too.
+/// A new file or directory, in a temporary folder beside its target that only its user can enter. It is removed unless it is published, so the
+/// target is either complete or absent. It has the usual permissions of a new file, and so has the published one.
 ///
 /// ```text
 /// NAME.PROCESS-NUMBER.part/
@@ -53,8 +53,8 @@ pub(crate) fn free_space(path: &Path) -> Option<u64> {
 ///     NAME.lock   locked until the draft is published or dropped, or its process ends
 /// ```
 ///
-/// A draft whose lock is free was left by a process that was killed, and the next draft beside it removes it. The number of the process would
-/// not show it: each container, and each host that shares the folder, has processes of its own.
+/// A draft whose lock is free was left by a process that has ended, and the next draft beside it removes it. The process number would not be a
+/// reliable sign: each container, and each host that shares the folder, numbers its own processes.
 pub(crate) struct Draft {
     folder: PathBuf,
     path: PathBuf,
@@ -63,7 +63,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Makes the folder for a draft of `target`, which must not exist.
+    /// Creates the folder for a draft of `target`, which must not exist.
     pub(crate) fn of(target: &Path) -> Result<Self> {
         if target.symlink_metadata().is_ok() {
             return Err(Error::Exists(Box::new(Context::new("it was not changed").at(target))));
@@ -77,7 +77,7 @@ impl Draft {
         let beginning = |error| failed(error, "while beginning to write it", target);
         loop {
             let mut part = name.to_owned();
-            // A random number: that of the process can be the same in another container.
+            // A random number, because processes of two containers can have the same number.
             part.push(format!(".{}-{}.part", std::process::id(), RandomState::new().hash_one(0)));
             let folder = around.join(part);
             match create_private_folder(&folder) {
@@ -93,7 +93,7 @@ impl Draft {
                 beginning(error)
             })?;
             match lock.try_lock() {
-                // Another process has found it before it was locked, and removes it.
+                // Another process found the draft before it was locked, and removes it.
                 Err(TryLockError::WouldBlock) => {}
                 Ok(()) if !locked.exists() => {}
                 // Some file systems do not support locks.
@@ -131,7 +131,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After success and failure.
+        // Removes the folder after success and after failure.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -147,28 +147,28 @@ fn create_private_folder(path: &Path) -> io::Result<()> {
 /// The end of the name of a draft's lock.
 const LOCK: &str = ".lock";
 
-/// Removes the drafts in a folder that killed processes have left. What cannot be removed stays.
+/// Removes the drafts in a folder that ended processes have left. Ignores failures.
 fn remove_abandoned(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(drafted) = name.to_str().and_then(drafted) else { continue };
-        // Held until everything is removed.
+        // The lock is held until everything is removed.
         let lock = File::options().read(true).write(true).open(entry.path().join(format!("{drafted}{LOCK}")));
         let is_abandoned = match lock.as_ref().map(File::try_lock) {
             Ok(Ok(())) => true,
             Ok(Err(TryLockError::WouldBlock)) => false,
-            // Some file systems do not support locks, and earlier versions made none.
+            // Some file systems do not support locks, and drafts of earlier versions have none.
             Ok(Err(TryLockError::Error(_))) | Err(_) => is_old(&entry),
         };
         if is_abandoned {
-            // Earlier versions left files.
+            // Drafts of earlier versions are files.
             let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// Returns the name of the target, if this is the name of a draft: `NAME.PROCESS-NUMBER.part`.
+/// Returns the name of the target if `name` is that of a draft: `NAME.PROCESS-NUMBER.part`.
 fn drafted(name: &str) -> Option<&str> {
     let (drafted, numbers) = name.strip_suffix(".part")?.rsplit_once('.')?;
     let (process, number) = numbers.split_once('-')?;
@@ -177,20 +177,20 @@ fn drafted(name: &str) -> Option<&str> {
     Some(drafted)
 }
 
-/// Returns whether a draft was begun so long ago that it is certainly abandoned.
+/// Returns whether a draft is so old that it is certainly abandoned.
 fn is_old(draft: &fs::DirEntry) -> bool {
-    /// Nothing takes this long to write.
+    /// No draft takes longer to write.
     const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     let written = draft.metadata().and_then(|metadata| metadata.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST))
 }
 
-/// Returns the bytes that a file takes on the device, without holes. Where the system does not tell, its length.
+/// Returns the bytes that a file occupies on the device, without holes; its length where the system does not report that.
 #[cfg(feature = "redb")]
 pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
     #[cfg(unix)]
     {
-        /// The unit in which Unix counts.
+        /// The unit of block counts on Unix, in bytes.
         const BLOCK: u64 = 512;
         std::os::unix::fs::MetadataExt::blocks(metadata).saturating_mul(BLOCK).min(metadata.len())
     }

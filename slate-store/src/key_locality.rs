@@ -3,10 +3,10 @@
 
 use crate::{Keyspace, Result};
 
-/// The fewest keys that are read by stepping. Finding out how close fewer keys are costs as much as a few lookups.
+/// Minimum number of keys to read by stepping. Finding out how close fewer keys are costs as much as a few lookups.
 const MIN_KEYS: usize = 8;
 
-/// The most steps from one key to the next. More steps cost about as much as a lookup.
+/// Maximum steps per key. More steps cost about as much as a lookup.
 pub(crate) const STEPS_PER_KEY: usize = 4;
 
 /// How close together the keys of earlier loads were.

@@ -17,9 +17,9 @@
 //! | `rocksdb` (feature) | a folder, C++ | many writers, more data than memory |
 //! | `tikv` (feature) | a cluster of machines | more than one machine holds, or serves |
 //!
-//! The contract has two floors. The first three implement the lower one, [`LocalStore`]: snapshots, and commits of complete sets of
-//! changes. [`Optimistic`] adds the transactions, in the same way for all of them: they conflict over the same keys, and nothing waits
-//! for an open one. A store on a network implements [`Store`] itself.
+//! The contract has two levels. The first three backends implement the lower one, [`LocalStore`]: snapshots, and commits of complete sets of
+//! changes. [`Optimistic`] adds the transactions, in the same way for all of them: they conflict over the same keys, and nothing waits for an open
+//! one. A store on a network implements [`Store`] itself.
 //!
 //! # What it is not
 //!

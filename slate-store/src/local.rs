@@ -5,17 +5,17 @@ use crate::{
     Result, Size, SizeDetail, Snapshot, Version, Write, optimistic::Changes,
 };
 
-/// How far a compaction in steps is.
+/// The progress of a compaction in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compaction {
     /// The bytes that were examined.
     pub examined: u64,
-    /// About how many bytes are to be examined in all.
+    /// The estimated number of bytes to examine in all.
     pub total: u64,
 }
 
-/// The lower floor of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of
-/// changes. [`Optimistic`](crate::Optimistic) adds transactions and thereby makes it a [`Store`](crate::Store).
+/// The lower level of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of changes.
+/// [`Optimistic`](crate::Optimistic) adds transactions and thereby makes it a [`Store`](crate::Store).
 ///
 /// A store that other machines write to implements [`Store`](crate::Store) itself.
 pub trait LocalStore: Send + Sync + 'static {
@@ -25,8 +25,7 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Returns what the backend supports, and its limits. Constant while the store is open.
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns a snapshot of the last commit. Must not wait for a commit that is being made, except for the moment in which it becomes
-    /// visible.
+    /// Returns a snapshot of the last commit. Must not wait for a commit in progress, except while it becomes visible.
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -49,17 +48,16 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Makes the next commit: chooses its version, which is greater than all before, applies [all changes](Changes::each)
     /// atomically, and returns the version. `Sync`: returns when the commit and all before it are on the device.
     ///
-    /// Calls come one at a time. A call with no change makes a version nevertheless.
+    /// Calls are made one at a time. A call without changes also makes a version.
     ///
     /// # Errors
-    /// The error of [`Changes::each`], unchanged: then nothing is applied. [`TooLarge`](crate::Error::TooLarge), before anything is applied, if
-    /// the backend cannot make so large a commit. Any failure of the backend's storage:
-    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit may be visible. After any error of the storage but
-    /// [`Full`](crate::Error::Full) no further call is made. After `Full` nothing of the commit may be visible, and later calls fail with it
-    /// until there is room.
+    /// The error of [`Changes::each`], unchanged: then nothing is applied. [`TooLarge`](crate::Error::TooLarge), before anything is applied, if the
+    /// backend cannot make so large a commit. Any failure of the backend's storage: [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit
+    /// may be visible. After any storage error except [`Full`](crate::Error::Full), `apply` is not called again. After `Full` nothing of the commit
+    /// may be visible, and later calls fail with it until the device has space.
     fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version>;
 
-    /// Returns when every commit is on the device. Does nothing by default.
+    /// Waits until every commit is on the device. Does nothing by default.
     ///
     /// # Errors
     /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails.
@@ -67,13 +65,12 @@ pub trait LocalStore: Send + Sync + 'static {
         Ok(())
     }
 
-    /// How [`flush`](Self::flush) and [`apply`](Self::apply) go together, which decides how concurrent commits share a sync of the
-    /// device.
+    /// Returns whether commits may be made during a [`flush`](Self::flush), which decides how concurrent commits share a sync of the device.
     fn flushing(&self) -> Flushing {
         Flushing::Apart
     }
 
-    /// Writes a copy like [`Store::backup`](crate::Store::backup). By default there is none.
+    /// Writes a copy like [`Store::backup`](crate::Store::backup). Fails by default.
     ///
     /// # Errors
     /// As `Store::backup`.
@@ -100,9 +97,10 @@ pub trait LocalStore: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Does a step of a compaction, of bounded work if the backend can. `done` is what the step before has returned; `None` for the first
-    /// one, which goes on where an earlier compaction was left, unless the backend begins anew. Returns how far the compaction is; `None`: it has ended.
-    /// Is called as `compact` is; commits are made between two steps. By default it is one step.
+    /// Executes a step of a compaction, of bounded work if the backend can. `done` is what the previous step returned. For the first step it is
+    /// `None`; that one continues an earlier compaction that has not ended, unless the backend begins anew. Returns the progress; `None` after the
+    /// last step. Is called under the same conditions as `compact`; commits are made between two steps. By default the whole compaction is one
+    /// step.
     ///
     /// # Errors
     /// As `compact`.
@@ -111,7 +109,7 @@ pub trait LocalStore: Send + Sync + 'static {
         self.compact().map(|()| None)
     }
 
-    /// Returns the space that the database takes; nothing is known by default.
+    /// Returns the space that the database takes; everything is unknown by default.
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -140,23 +138,22 @@ pub trait LocalStore: Send + Sync + 'static {
     }
 }
 
-/// How a [`LocalStore`] flushes.
+/// Whether a [`LocalStore`] makes commits during a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushing {
-    /// A flush keeps commits waiting, or is nothing to wait for: a commit is best synced by the [`apply`](LocalStore::apply) that
-    /// makes it, or by that of a later one.
+    /// No commit is made during a flush, or a flush costs nothing: a commit is best synced by the [`apply`](LocalStore::apply) that makes it, or by
+    /// that of a later commit.
     Apart,
-    /// Commits are made during a flush, which includes those that were made before it: each waiting caller is served by one
-    /// flush for all.
+    /// Commits are made during a flush, which includes those that were made before it: one flush serves all waiting callers.
     DuringCommits,
 }
 
 /// A part of a commit, in one keyspace.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'c> {
-    /// Keys with their new values, usually in ascending order. If a key comes twice, the later write counts.
+    /// Keys with their new values, usually in ascending order. If a key occurs twice, the later write wins.
     Writes(&'c [Write<'c>]),
-    /// All keys within these bounds are deleted, of the last commit and of earlier parts. [`Bounds::ALL`] drops the keyspace.
+    /// Deletes all keys within these bounds, of the last commit and of earlier parts of this one. [`Bounds::ALL`] drops the keyspace.
     DeleteRange(Bounds<'c>),
 }
 

@@ -11,11 +11,11 @@ pub struct OldestSnapshot {
     /// How long ago a later commit was made: since then the snapshot retains data that otherwise would be freed. On RocksDB, how long
     /// ago the snapshot was opened, in whole seconds.
     pub age: Duration,
-    /// About how many bytes are retained because of the snapshot. `None` if the store cannot tell.
+    /// An estimate of the bytes that are retained because of the snapshot. `None` if the store does not know.
     ///
-    /// Each store returns a bound. On redb: the bytes of pages written since, because redb frees no page that was replaced after the oldest
-    /// snapshot was opened, and at most the length of the file. In memory: the bytes of what was replaced since and of the nodes that were
-    /// copied for that, and at most what all that the snapshot shows takes. On RocksDB: the keys and values that were written since, and at
-    /// most all that the database takes; a deleted key counts as much as an entry has on average, so there it is an estimate.
+    /// The kind of estimate depends on the store. On redb, an upper bound: the bytes of pages written since, because redb frees no page that was
+    /// replaced after the oldest snapshot was opened, and at most the length of the file. In memory, an upper bound: the bytes replaced since and
+    /// those of the nodes that were copied for that, and at most the bytes of everything that the snapshot shows. On RocksDB, an estimate: the keys
+    /// and values that were written since, and at most the size of the database; a deleted key counts as much as an average entry.
     pub held_bytes: Option<u64>,
 }

@@ -36,8 +36,8 @@ options! {
         WhenOpened,
     }
 
-    /// Which processes may have a redb database open at the same time. `memory:` and `rocksdb:` have nothing but `Exclusive`; any number of
-    /// processes read and write a `tikv:` database, whatever is set here.
+    /// Which processes may have a redb database open at the same time. `memory:` and `rocksdb:` support only `Exclusive`; any number of processes
+    /// read and write a `tikv:` database, whatever is set here.
     Sharing {
         /// Either one process that writes, or any number that read.
         #[default]

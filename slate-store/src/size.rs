@@ -19,6 +19,6 @@ pub struct Size {
 pub enum SizeDetail {
     /// Reports only sizes that the backend knows.
     Known,
-    /// Also reads everything to measure [`free`](Size::free). A store on a network waits at most this time for it.
+    /// Also reads everything to measure [`free`](Size::free). A store on a network waits at most this long for the result.
     Measured(Duration),
 }

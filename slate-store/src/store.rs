@@ -1,4 +1,4 @@
-//! The contract. Nothing here names a backend.
+//! The contract of a store, independent of backends.
 
 use std::{ops::ControlFlow, path::Path, time::Duration};
 
@@ -7,10 +7,10 @@ use crate::{
     Transaction, Version, View,
 };
 
-/// What is called during a backup: with the number of entries that are copied, and of all. During a compaction the numbers are bytes.
+/// The callback of a backup: receives the number of entries that are copied, and of all entries. For a compaction the numbers are bytes.
 pub type BackupProgress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
-/// The entries between two calls during a backup.
+/// Number of entries between two calls of [`BackupProgress`].
 pub(crate) const PROGRESS_ENTRIES: u64 = 256;
 
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
@@ -53,10 +53,10 @@ pub trait Store: Send + Sync + 'static {
         self.try_snapshot().map(|snapshot| snapshot.get(keyspace, key, visitor)).transpose()
     }
 
-    /// Returns the values of keys, each in the last commit of its key, if the store can tell in fewer round trips than through a snapshot;
-    /// `None` otherwise, and by default. The keys are different.
+    /// Returns the values of keys, each in the last commit of its key, if the store can read them in fewer round trips than through a snapshot;
+    /// `None` otherwise, and by default. The keys must be distinct.
     ///
-    /// Each value is the last one at some time between the call and its return, not all of them at the same time.
+    /// Each value is the last one at some time between the call and its return; these times can differ.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Drops a keyspace with all its keys. Returns the version from which on it is empty. Open snapshots still show it.
-    /// Dropping a keyspace that does not exist does nothing.
+    /// Drops a keyspace with all its keys. Returns the version from which on it is empty. Open snapshots still show it. Does nothing to a keyspace
+    /// that does not exist.
     ///
     /// A drop has a commit version and the durability of a [`Deferred`](crate::Durability::Deferred) commit. Apart from
     /// freeing space, its cost does not grow with the number of keys.
@@ -111,9 +111,8 @@ pub trait Store: Send + Sync + 'static {
     /// if the backend has no backup. A copy that failed half-way is removed.
     fn backup(&self, to: &Path) -> Result<()>;
 
-    /// Writes a copy like [`backup`](Self::backup), as long as `progress` continues, which is called again and again with the entries that
-    /// are copied and the number of all. After `Break` nothing is left of the copy. By default it is not called: for backends whose copy
-    /// takes little time.
+    /// Writes a copy like [`backup`](Self::backup). Calls `progress` repeatedly with the number of entries that are copied and the number of all,
+    /// until it returns `Break`; then the copy is removed. By default `progress` is not called: for backends whose copy takes little time.
     ///
     /// # Errors
     /// As `backup`.
@@ -133,13 +132,13 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Compacts like [`compact`](Self::compact), in steps of bounded work if the backend can. After each step, and while it waits for
-    /// snapshots, it calls `progress` with the bytes that were examined and about how many there are to examine. Commits, snapshots and transactions go on
-    /// between two steps, and commits that have waited for a step are made before the next one. Returns `Break`, and leaves the rest as
-    /// it is, if `progress` does; the next call goes on from there if the place is still good. By default it is one step.
+    /// Compacts like [`compact`](Self::compact), in steps of bounded work if the backend can. After each step, and while it waits for snapshots, it
+    /// calls `progress` with the bytes that were examined and the estimated bytes to examine. Commits, snapshots and transactions are possible
+    /// between two steps, and commits that waited for a step are made before the next one. If `progress` returns `Break`, stops and returns it; the
+    /// next call continues from there if the backend still can. By default the whole compaction is one step.
     ///
     /// # Errors
-    /// As `compact`, with the steps before done; [`Conflict`](crate::Error::Conflict) if snapshots prevent a step for longer than `wait`.
+    /// As `compact`; the completed steps stay. [`Conflict`](crate::Error::Conflict) if snapshots prevent a step for longer than `wait`.
     fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
         let _ = progress;
         self.compact(wait).map(ControlFlow::Continue)
@@ -162,9 +161,8 @@ pub trait Store: Send + Sync + 'static {
     /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
 
-    /// Reads everything that the last commit has on the device, and compares it with the store's own checksums. Calls `visitor` for each
-    /// damaged part and about every page that was read, until it returns `Break`. By default does nothing, which is right for a store that
-    /// checks whatever it reads.
+    /// Reads all data of the last commit on the device, and compares them with the store's own checksums. Calls `visitor` for each damaged part and
+    /// after about every page, until it returns `Break`. By default does nothing, which suits a store that checks its data at every read.
     ///
     /// # Errors
     /// Any failure of the backend's storage. Damage is not an error.
@@ -173,26 +171,26 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the oldest commit that an open snapshot, cursor or transaction of this process reads; `None` if all read the last one, and
-    /// by default.
+    /// Returns the oldest commit that an open snapshot, cursor or transaction of this process reads; `None` if all read the last one, and by
+    /// default.
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
         None
     }
 
-    /// Returns how often a cache in front of the store was read, zeros without one, and what the store read from its files
-    /// since it was opened.
+    /// Returns how often a cache in front of the store was read (zeros without a cache), and what the store read from its files since it was
+    /// opened.
     fn cache_reads(&self) -> CacheReads {
         CacheReads::default()
     }
 
-    /// Returns the number of round trips to the network since the store was opened; those that go on side by side count as one. `None`
-    /// for a store on this machine, and by default.
+    /// Returns the number of round trips to the network since the store was opened; concurrent ones count as one. `None` for a store on this
+    /// machine, and by default.
     fn round_trips(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the estimated number of requests to the network since the store was opened: those that travel side by side count each. `None` as
-    /// for [`round_trips`](Self::round_trips).
+    /// Returns the estimated number of requests to the network since the store was opened; concurrent ones count each. `None` as for
+    /// [`round_trips`](Self::round_trips).
     fn requests(&self) -> Option<u64> {
         None
     }

@@ -5,14 +5,13 @@ use std::{
 
 use crate::{OldestSnapshot, Version};
 
-/// Commits that are no longer the last one and were still read when they were replaced. Nothing is recorded when a snapshot is opened, so
-/// reads do not pay for it.
+/// Commits that had readers when a later commit replaced them. Opening a snapshot records nothing, so that costs reads nothing.
 pub(crate) struct Superseded<T>(Mutex<SupersededState<T>>);
 
 struct SupersededState<T> {
-    /// In the order of commits.
+    /// In ascending order of versions.
     commits: Vec<Commit<T>>,
-    /// The length at which commits without readers are removed. Doubled with what remains, so each commit pays for a constant number.
+    /// The number of commits at which those without readers are removed; then set to twice the rest, so each commit costs constant time on average.
     full: usize,
 }
 
@@ -24,7 +23,7 @@ struct Commit<T> {
     written: u64,
 }
 
-/// The least number of commits at which those without readers are removed.
+/// Minimum number of commits at which those without readers are removed.
 const FEWEST: usize = 16;
 
 impl<T> Default for Superseded<T> {
@@ -34,8 +33,8 @@ impl<T> Default for Superseded<T> {
 }
 
 impl<T> Superseded<T> {
-    /// Records that a commit is no longer the last one, if others than the caller own it. `written` is the number of bytes that the store
-    /// has written; 0 if it does not count them.
+    /// Records that a commit is no longer the last one, if it has owners besides the caller. `written` is the number of bytes that the store has
+    /// written so far; 0 if it does not count them.
     pub(crate) fn add(&self, commit: &Arc<T>, version: Version, written: u64) {
         if Arc::strong_count(commit) == 1 {
             return;
@@ -48,18 +47,18 @@ impl<T> Superseded<T> {
         state.commits.push(Commit { readers: Arc::downgrade(commit), version, since: Instant::now(), written });
     }
 
-    /// Returns the oldest commit that is still read. `held` returns the bytes that it retains, from the commit and the bytes that the
-    /// store had written when it was replaced.
+    /// Returns the oldest commit that is still read. `held` computes the bytes that it retains, from the commit and the bytes that the store had
+    /// written when it was replaced.
     pub(crate) fn oldest(&self, held: impl FnOnce(&T, u64) -> u64) -> Option<OldestSnapshot> {
         let state = self.state();
         let (readers, oldest) = state.commits.iter().find_map(|commit| Some((commit.readers.upgrade()?, commit)))?;
         let (version, age, written) = (oldest.version, oldest.since.elapsed(), oldest.written);
-        // The last reader may be gone by now, and freeing the commit takes time.
+        // `readers` may be the last owner by now, and freeing the commit takes time.
         drop(state);
         Some(OldestSnapshot { version, age, held_bytes: Some(held(&readers, written)) })
     }
 
-    /// Returns whether a commit is still read that was not the last one any more at this time.
+    /// Returns whether a commit is still read that was replaced before `time`.
     #[cfg(feature = "redb")]
     pub(crate) fn has_any_from_before(&self, time: Instant) -> bool {
         self.state().commits.iter().any(|commit| commit.since <= time && commit.readers.strong_count() > 0)

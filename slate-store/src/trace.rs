@@ -18,7 +18,7 @@ pub(crate) fn compacted(occasion: &'static str, lengths: [Option<u64>; 2], time:
             Ok(()) => {
                 tracing::info!(target: TARGET, occasion, bytes_before, bytes_after, duration_us, "file compacted")
             }
-            // An open snapshot prevents the compaction, which is no fault.
+            // An open snapshot prevents the compaction, which is not a failure.
             Err(error) => tracing::debug!(target: TARGET, occasion, duration_us, %error, "file not compacted"),
         }
     }

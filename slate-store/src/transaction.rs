@@ -3,8 +3,7 @@ use crate::{Bounds, Durability, Guard, Keyspace, LastWrites, Result, Version, Vi
 /// A key and its new value; `None` deletes the key.
 pub type Write<'w> = (&'w [u8], Option<&'w [u8]>);
 
-/// The last stage of a commit: it is called with the version of the commit, and writes what the commit contains besides the earlier
-/// writes.
+/// The last stage of a commit: receives the version of the commit, and adds writes to those of the transaction.
 pub type LastStage<'s> = &'s mut dyn FnMut(Version, &mut dyn LastWrites) -> Result<()>;
 
 /// An open write transaction. Dropping it rolls it back.
@@ -28,11 +27,11 @@ pub trait Transaction: Send + 'static {
     /// of `writes` is applied, and the transaction stays usable. Any failure of the backend's storage.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
 
-    /// Deletes all keys within `bounds` that exist when the transaction commits, also those that others committed after its view.
-    /// Its cost does not grow with the number of keys on every backend.
+    /// Deletes all keys within `bounds` that exist when the transaction commits, including those that others committed after its view. On some
+    /// backends the cost grows with the number of keys.
     ///
-    /// Writes of the transaction in the range are undone by it if they were made before, and remain if they are made later. The
-    /// delete conflicts with transactions that commit later and wrote or guarded a key in the range.
+    /// Earlier writes of the transaction in the range are removed, later ones remain. The delete conflicts with transactions that commit later and
+    /// wrote or guarded a key in the range.
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -50,8 +49,7 @@ pub trait Transaction: Send + 'static {
     /// Applies all writes atomically. Returns the version of the commit; the version of the view if nothing was
     /// written.
     ///
-    /// Waits for commits that are being made, never for open transactions. Concurrent [`Sync`](Durability::Sync) commits may share a sync
-    /// of the device.
+    /// Waits for commits in progress, never for open transactions. Concurrent [`Sync`](Durability::Sync) commits may share a sync of the device.
     ///
     /// # Errors
     /// [`Conflict`](crate::Error::Conflict) if another transaction committed a write of a key that this one wrote or
@@ -59,9 +57,9 @@ pub trait Transaction: Send + 'static {
     /// device failed and only reopening the database can show the outcome.
     fn commit(self, durability: Durability) -> Result<Version>;
 
-    /// Commits all writes and those that `last` makes, atomically. `last` is called at most once, with the version that the commit
-    /// gets, which its keys and values may contain. Its writes come after all others and can be of any size: a backend on this machine does not
-    /// hold them in memory. Ascending keys are cheapest.
+    /// Commits all writes and those that `last` makes, atomically. `last` is called at most once, with the version of the commit, which its keys
+    /// and values may contain. Its writes are applied after all others and can be of any size: a backend on this machine does not hold them in
+    /// memory. Writes are cheapest in ascending order of keys.
     ///
     /// `last` runs while other commits wait. It must not use the store.
     ///

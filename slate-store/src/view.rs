@@ -2,7 +2,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{Ahead, Bounds, Edge, Keyspace, Result, Version};
 
-/// Whether a read goes on: [`Interrupted`](crate::Error::Interrupted) ends it.
+/// Called during a read; an error, usually [`Interrupted`](crate::Error::Interrupted), ends the read.
 pub type ReadEnd = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// A view that owns its data, so that it and everything opened on it can be stored and sent to another thread.
@@ -22,16 +22,16 @@ pub trait View: Clone + Send {
     /// A reader of single keys.
     type PointReader: PointReader + Send;
 
-    /// Returns the last commit that the view shows: exactly the commits up to this version are visible.
+    /// Returns the version of the last commit that the view shows: exactly the commits up to this version are visible.
     fn version(&self) -> Version;
 
-    /// Returns how many round trips this view, its clones and everything that was opened on them have made; those that go on side
-    /// by side count as one. `None`, the default, for a store on this machine.
+    /// Returns how many round trips this view, its clones and everything opened on them have made; concurrent ones count as one. `None`, the
+    /// default, for a store on this machine.
     fn round_trips(&self) -> Option<u64> {
         None
     }
 
-    /// Returns how many requests these were: a round trip can have several side by side. `None` as for [`round_trips`](Self::round_trips).
+    /// Returns how many requests they have made; concurrent ones count each. `None` as for [`round_trips`](Self::round_trips).
     fn requests(&self) -> Option<u64> {
         None
     }
@@ -43,10 +43,10 @@ pub trait View: Clone + Send {
     /// Any failure of the backend's storage.
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor>;
 
-    /// Opens cursors over the first of these ranges of a keyspace, at least one, in one round: each at the entry that `edge` names in its
-    /// range. A store on a network overrides it, because the first entries of many ranges can be read while one message travels; it reads
-    /// about `bytes` of keys and values for all of them together. `None`, the default, where nothing is gained by opening several
-    /// cursors at once; [`cursor`](Self::cursor) opens each then. An empty list for no ranges tells that a store overrides it.
+    /// Opens cursors over the first of these ranges of a keyspace, at least one, in one round trip: each is at the entry that `edge` names in its
+    /// range. A store on a network overrides this, because it can read the first entries of many ranges concurrently; it reads about `bytes` of
+    /// keys and values for all of them together. `None`, the default, where that has no advantage; then open each range with
+    /// [`cursor`](Self::cursor). A store that overrides this returns an empty list for no ranges.
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -61,9 +61,9 @@ pub trait View: Clone + Send {
         Ok(None)
     }
 
-    /// Sends a read of all keys and values within `bounds`, which are few, and does not wait for the answer: it travels beside the reads that
-    /// follow, and costs no round of its own. `None`, the default, where a read waits for no network, and where the view has writes of its
-    /// own in the keyspace; [`scan`](Self::scan) reads then.
+    /// Sends a read of all keys and values within `bounds`, which should be few, and does not wait for the answer: it is concurrent with the
+    /// following reads, and costs no round trip of its own. `None`, the default, where a read does not wait for a network, and where the view has
+    /// writes of its own in the keyspace; then use [`scan`](Self::scan).
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -72,8 +72,8 @@ pub trait View: Clone + Send {
         Ok(None)
     }
 
-    /// Returns the same view whose cursors call `end` while they pass a long range without keys, on a store on a network, and fail with
-    /// its error. By default, and where a cursor finds its next key at once, `end` is not called.
+    /// Returns the same view, whose cursors call `end` while they pass a long range without keys on a store on a network, and fail with its error.
+    /// By default, and where a cursor finds its next key at once, `end` is not called.
     #[must_use]
     fn ended_by(&self, end: ReadEnd) -> Self {
         let _ = end;
@@ -111,9 +111,9 @@ pub trait View: Clone + Send {
         scan_steps(&mut self.cursor(keyspace, bounds)?, visitor)
     }
 
-    /// Returns the number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the
-    /// number of keys counted so far before each key, and returns `None` once that returns false. One on a network can call it
-    /// once more with the same number after each message without keys.
+    /// Returns the number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the number of keys counted so far
+    /// before each key, and returns `None` once that returns false. One on a network may call it again with the same number after each answer
+    /// without keys.
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -126,9 +126,9 @@ pub trait View: Clone + Send {
         count_steps(&mut self.cursor(keyspace, bounds)?, should_continue)
     }
 
-    /// Calls `read`, and returns the bytes that the backend read from its files meanwhile because its own cache did not
-    /// have them, or received over a network. They may come from the operating system's page cache. A backend that cannot tell queries apart includes
-    /// the reads of other threads. `None`, the default: unknown.
+    /// Calls `read`, and returns the bytes that the backend meanwhile read from its files, because its own cache did not have them, or received
+    /// over a network. They may come from the operating system's page cache. A backend that cannot distinguish queries includes the reads of other
+    /// threads. `None`, the default: unknown.
     fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
         (read(), None)
     }
@@ -200,8 +200,8 @@ pub trait Cursor {
     /// Returns the key and the value at the cursor's position, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
 
-    /// Returns the value at the cursor's position, shared instead of copied. `None` without a position, for a value that the
-    /// transaction itself wrote, and always on backends that hold no values in memory; there, copy the value that [`current`](Self::current) lends.
+    /// Returns the value at the cursor's position, shared instead of copied. `None` without a position, for a value that the transaction itself
+    /// wrote, and always on backends that hold no values in memory: then copy the value that [`current`](Self::current) lends.
     fn shared(&self) -> Option<Arc<[u8]>> {
         None
     }
@@ -209,16 +209,16 @@ pub trait Cursor {
 
 /// A reader of single keys that keeps the values of its last load alive.
 pub trait PointReader {
-    /// Reads many keys, of any keyspaces, in one round. Sorted keys are cheapest; keys may repeat, and need not exist.
+    /// Reads many keys, of any keyspaces, in one round trip at most. Sorted keys are cheapest; keys may repeat, and need not exist.
     /// [`loaded`](Self::loaded)`(i)` then lends the value of `keys[i]` until the next `load`.
     ///
     /// # Errors
     /// Any failure of the backend's storage; nothing is loaded then.
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()>;
 
-    /// Sends the next [`load`](Self::load), and does not wait for the answer: it travels beside other reads. If the next load has the same
-    /// keys, it waits for this answer; otherwise the answer is dropped. Several readers of a view can have sent theirs at the same time.
-    /// Returns whether it was sent: `false`, the default, where a read waits for no network.
+    /// Sends the next [`load`](Self::load), and does not wait for the answer: it is concurrent with other reads. If the next load has the same
+    /// keys, it receives this answer; otherwise the answer is dropped. Several readers of a view can have sent loads at the same time. Returns
+    /// whether it was sent: `false`, the default, where a read does not wait for a network.
     ///
     /// # Errors
     /// Any failure of the backend's storage.

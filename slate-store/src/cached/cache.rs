@@ -28,7 +28,7 @@ pub(super) struct PointCache {
 /// The longest value that is cached, in bytes. Copying a longer value takes as long as reading it from the store.
 const MAX_VALUE: usize = 16 << 10;
 
-/// The most sets of keys of one commit that are pending. A commit with more marks all keys, like one that writes many keys.
+/// Maximum number of pending sets of keys of one commit. A commit with more sets marks all keys, as one with very many keys does.
 const MAX_PENDING: usize = 64;
 
 /// The assumed size of a value with its key, in bytes. Decides the number of stamps.
@@ -44,12 +44,12 @@ impl PointCache {
         let capacity = u64::try_from(bytes.saturating_sub(overhead)).unwrap_or(u64::MAX);
         let hasher = RandomState::new();
         let values = Cache::with(count, capacity, ValueWeight, hasher.clone(), DefaultLifecycle::default());
-        // A value that takes much of its shard would evict all other values of the shard.
+        // A value that takes a large part of its shard would evict all others.
         let max_value = usize::try_from(values.shard_capacity() / 8).map_or(MAX_VALUE, |most| most.min(MAX_VALUE));
         Self { values, stamps, reads: ReadCounters::default(), requested, hasher, max_value }
     }
 
-    /// Returns whether anything is ever cached.
+    /// Returns whether any value can be cached.
     pub(super) fn is_enabled(&self) -> bool {
         self.max_value > 0
     }
@@ -61,7 +61,7 @@ impl PointCache {
         hasher.finish()
     }
 
-    /// Returns the memory taken, in bytes.
+    /// Returns the used memory in bytes.
     pub(super) fn bytes(&self) -> u64 {
         let fixed = self.stamps.bytes() + size_of_val(&*self.requested);
         self.values.weight().saturating_add(u64::try_from(fixed).unwrap_or(u64::MAX))
@@ -87,13 +87,12 @@ impl PointCache {
     /// Like [`get`](Self::get), but does not count the read.
     pub(super) fn find(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
         let value = self.values.get(&hash)?;
-        // The stamp is read after the value: every commit that this value or this view shows has stamped its keys by
-        // then.
+        // The stamp is read after the value: by then, every commit that this value or this view shows has stamped its keys.
         let is_current = self.stamps.is_unwritten_since(hash, value.version.min(version));
         (is_current && value.is_of(keyspace, key)).then_some(value)
     }
 
-    /// Caches the value that a view of that version has read, unless its key is requested for the first time.
+    /// Caches a value that a view of `version` has read, unless this is the first request of its key.
     pub(super) fn insert(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version, value: &[u8]) {
         let is_useful =
             value.len() <= self.max_value && self.was_requested(hash) && self.stamps.is_unwritten_since(hash, version);
@@ -102,7 +101,7 @@ impl PointCache {
         }
     }
 
-    /// Returns whether the hash was the last one requested of those that share its slot, and records it as requested.
+    /// Returns whether this hash was the last one requested in its slot, and records it as requested.
     fn was_requested(&self, hash: u64) -> bool {
         let place = self.stamps.index(hash).and_then(|index| self.requested.get(index));
         let Some(place) = place else { return false };
@@ -111,8 +110,8 @@ impl PointCache {
         place.swap(high, Ordering::Relaxed) == high
     }
 
-    /// Runs a commit that writes `keys`, and stamps them. `commit` receives the keys that are pending, and [adds](Self::begin) those
-    /// that it learns later.
+    /// Runs a commit that writes `keys`, and stamps them. `commit` receives the pending keys, and [adds](Self::begin) those that are known only
+    /// later.
     ///
     /// # Errors
     /// The errors of `commit`.
@@ -128,14 +127,13 @@ impl PointCache {
         match &committed {
             Ok(version) => end(Some(*version)),
             Err(Error::Conflict(_) | Error::Full(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => end(None),
-            // The commit may have become visible, so its keys stay pending.
+            // The commit may be visible, so its keys stay pending.
             Err(_) => {}
         }
         committed
     }
 
-    /// Marks keys of a commit as pending. To be called before they can become visible. Beyond
-    /// [many keys](WrittenKeys::record) marks all.
+    /// Marks keys of a commit as pending. Must be called before they can become visible. After [`MAX_PENDING`] sets of keys marks all.
     pub(super) fn begin(&self, mut keys: WrittenKeys, pending: &mut Vec<WrittenKeys>) {
         if pending.iter().any(|keys| matches!(keys, WrittenKeys::All)) {
             return;

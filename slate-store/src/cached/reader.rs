@@ -8,17 +8,17 @@ pub struct CachedPointReader<R> {
     inner: R,
     cache: Arc<PointCache>,
     version: Version,
-    /// The locations of the loaded values; `None` if the last load bypassed the cache.
+    /// Where the loaded values are; `None` if the last load bypassed the cache.
     slots: Option<Vec<Slot>>,
     /// The number of further misses before this reader bypasses the cache: a reader that walks a whole index would have
     /// few hits and would evict the values that others need.
     misses_left: u16,
 }
 
-/// The location of a loaded value.
+/// Where a loaded value is.
 enum Slot {
     Cached(CachedValue),
-    /// In the store's point reader, with this index of its last load.
+    /// In the store's point reader, at this index of its last load.
     Inner(usize),
 }
 

@@ -26,10 +26,10 @@ pub(super) enum WrittenKeys {
     All,
 }
 
-/// The most hashes that a transaction records, which take 2 MiB. A larger transaction stamps all keys.
+/// Maximum number of hashes that a transaction records, which take 2 MiB. A larger transaction stamps all keys.
 const MAX_HASHES: usize = 1 << 18;
 
-/// The most stamps, which take 32 MiB.
+/// Maximum number of stamps, which take 32 MiB.
 const MAX_STAMPS: usize = 1 << 22;
 
 impl WrittenKeys {
@@ -57,13 +57,13 @@ impl Stamps {
         size_of_val(&*self.stamps)
     }
 
-    /// Returns whether no commit after `version` wrote, or may be writing, a key of that hash.
+    /// Returns whether no commit after `version` wrote, or may be writing, a key with this hash.
     pub(super) fn is_unwritten_since(&self, hash: u64, version: Version) -> bool {
         let is_unwritten = |stamp: &Stamp| stamp.is_unwritten_since(version);
         self.stamp(hash).is_some_and(is_unwritten) && is_unwritten(&self.all)
     }
 
-    /// Marks the keys as pending. To be called before the commit can become visible.
+    /// Marks the keys as pending. Must be called before the commit can become visible.
     pub(super) fn begin(&self, keys: &mut WrittenKeys) {
         // Deduplicated, because a stamp can count only 65,535 pending commits.
         if let WrittenKeys::Hashed(hashes) = keys {
@@ -73,7 +73,7 @@ impl Stamps {
         self.each(keys, Stamp::begin);
     }
 
-    /// Ends the pending state: the commit is visible with that version, or failed.
+    /// Ends the pending state: the commit is visible with version `committed`, or failed if that is `None`.
     pub(super) fn end(&self, keys: &WrittenKeys, committed: Option<Version>) {
         self.each(keys, |stamp| stamp.end(committed));
     }

@@ -56,7 +56,7 @@ impl<S: Store> Store for Cached<S> {
         }
         let read = self.inner.try_get(keyspace, key, visitor);
         if matches!(read, Ok(Some(_))) {
-            // Otherwise the key is read again, and counted, by a snapshot.
+            // Counts only a known answer: otherwise a snapshot reads the key again, and counts it.
             self.cache.count(hash, Found::InStore);
         }
         read

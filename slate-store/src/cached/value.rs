@@ -7,9 +7,9 @@ use crate::{Keyspace, Version};
 /// A cached value with its key, because two keys may have the same hash.
 #[derive(Clone)]
 pub(super) struct CachedValue {
-    /// The keyspace's number, the key and the value.
+    /// The number of the keyspace, the key and the value, end to end.
     bytes: Arc<[u8]>,
-    /// The offset of the value.
+    /// The offset of the value in `bytes`.
     value: usize,
     /// The version of the view that read it.
     pub(super) version: Version,

@@ -8,9 +8,9 @@ use crate::{
     failure::{Code, Failure},
 };
 
-/// The users of a database, for programs and tools that have it open. Clients of a server use the commands `createUser` and so on.
+/// The users of a database, for programs that have it open. Clients of a server use commands such as `createUser`.
 ///
-/// A role is written `name`, for one of the user's database, or `name@database`.
+/// A role is written `name` for a role of the user's database, or `name@database`.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -53,7 +53,7 @@ impl Accounts {
     /// Adds a user who may log in by SCRAM-SHA-256 and SCRAM-SHA-1.
     ///
     /// # Errors
-    /// Fails if there is such a user (51003), if a role does not exist (31), or if the password cannot be used (2).
+    /// Fails if the user exists already (51003), if a role does not exist (31), or if the password cannot be used (2).
     pub async fn add(&self, name: &str, database: &str, password: &str, roles: &[&str]) -> Result<(), AccountError> {
         let user = UserName::checked(name, database)?;
         let roles: Result<Vec<Role>, Failure> = roles.iter().map(|role| Role::parse(role, database)).collect();
@@ -76,7 +76,7 @@ impl Accounts {
     /// Sets a user's password.
     ///
     /// # Errors
-    /// Fails if there is no such user (11), or if the password cannot be used (2).
+    /// Fails if the user does not exist (11), or if the password cannot be used (2).
     pub async fn set_password(&self, name: &str, database: &str, password: &str) -> Result<(), AccountError> {
         let user = UserName::checked(name, database)?;
         let credentials = Some(UserFields::derive(&user, password, true, Mechanism::ALL.to_vec()).await?);
@@ -87,7 +87,7 @@ impl Accounts {
     /// Replaces a user's roles.
     ///
     /// # Errors
-    /// Fails if there is no such user (11), or no such role (31).
+    /// Fails if the user (11) or a role (31) does not exist.
     pub async fn set_roles(&self, name: &str, database: &str, roles: &[&str]) -> Result<(), AccountError> {
         let user = UserName::checked(name, database)?;
         let roles: Result<Vec<Role>, Failure> = roles.iter().map(|role| Role::parse(role, database)).collect();
@@ -95,7 +95,7 @@ impl Accounts {
         Ok(self.0.change(&user, rawdoc! { "$set": changes }).await?)
     }
 
-    /// Removes a user. Returns whether there was one.
+    /// Removes a user. Returns whether the user existed.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -126,10 +126,10 @@ impl AccountError {
 }
 
 impl UserName {
-    /// Returns the name of a user that may exist.
+    /// Returns the name of a user, who need not exist.
     ///
     /// # Errors
-    /// Fails if the name is empty, or the database is none.
+    /// Fails if the user's name is empty, or the name of the database is invalid.
     pub(crate) fn checked(name: &str, database: &str) -> Result<Self, Failure> {
         if database.is_empty() || (database != Self::EXTERNAL && database.contains(['.', '$', '\0'])) {
             let message = format!("Invalid namespace specified '{database}'");

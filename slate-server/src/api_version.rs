@@ -1,4 +1,4 @@
-//! MongoDB's stable API: a client declares `apiVersion: "1"`, and with `apiStrict: true` gets only commands and stages that belong to it.
+//! MongoDB's stable API: a client declares `apiVersion: "1"`. With `apiStrict: true` it may only use commands and stages of that version.
 
 use bson::RawBsonRef;
 
@@ -8,11 +8,11 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// Stages of other versions, sorted.
+/// Stages outside of version 1, sorted.
 const STAGES: [&str; 6] =
     ["$currentOp", "$indexStats", "$listLocalSessions", "$listSearchIndexes", "$listSessions", "$planCacheStats"];
 
-/// Checks what a command declares.
+/// Checks the fields of the stable API in a command.
 ///
 /// # Errors
 /// `APIVersionError` (322), `APIStrictError` (323), `InvalidOptions` (72) for options without a version.

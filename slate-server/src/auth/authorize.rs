@@ -11,10 +11,10 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// The longest text of a command in a message about it.
+/// Maximum length of a command's text in a message about it, in bytes.
 const SHOWN: usize = 500;
 
-/// Refuses a command that the user of the connection may not run.
+/// Refuses a command that the user of the connection may not execute.
 ///
 /// # Errors
 /// Fails with `Unauthorized` (13).
@@ -24,7 +24,7 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let command = call.command;
-    // A command that is not known fails as such.
+    // An unknown command fails later with an error of its own.
     let Some(KnownCommand { rule, .. }) = command.known else { return Ok(()) };
     if matches!(rule, Rule::Open) {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
     if permits(&user.privileges, &request, *rule)? { Ok(()) } else { Err(refused(call)) }
 }
 
-/// Whether privileges contain what a command needs.
+/// Whether `privileges` contain all that a command needs.
 fn permits(privileges: &[Privilege], request: &Request<'_>, rule: Rule) -> Result<bool> {
     let Some(needs) = request.needs(rule)? else { return Ok(true) };
     let allows = |parts: &[(Target, Actions)]| {
@@ -49,8 +49,8 @@ fn permits(privileges: &[Privilege], request: &Request<'_>, rule: Rule) -> Resul
     Ok(allows(&needs.all) || needs.or.as_deref().is_some_and(allows))
 }
 
-/// Whether a client without a login may run the command, because it creates the first user: on this machine, in the database `admin`, as
-/// long as there is none. This is MongoDB's localhost exception.
+/// Whether a client without a login may execute the command, because it creates the first user: from this machine, in the database `admin`, as long
+/// as there is no user. This is MongoDB's localhost exception.
 async fn is_first_user(call: &Call<'_>) -> Result<bool> {
     let command = call.command;
     let is_setup = match &*command.name {
@@ -68,14 +68,14 @@ fn refused(call: &Call<'_>) -> Failure {
     Failure::new(Code::UNAUTHORIZED, message)
 }
 
-/// Returns a command as text, without passwords and without the ends of long ones.
+/// Returns a command as text, without passwords; long values are replaced.
 pub(crate) fn shown(command: &RawDocument) -> String {
     let mut text = String::from("{");
     for (name, value) in command.into_iter().flatten() {
         let separator = if text.len() == 1 { " " } else { ", " };
         let value = match value {
             _ if is_secret(name.as_str()) => "\"xxx\"".into(),
-            // A long value may nest deep.
+            // The length is checked first, because a long value can be deeply nested.
             value if value_length(value) > SHOWN => "...".into(),
             RawBsonRef::Document(within) if name == "explain" => shown(within),
             value => bson::Bson::try_from(value).map(|value| value.to_string()).unwrap_or_default(),
@@ -94,9 +94,9 @@ pub(crate) fn shown(command: &RawDocument) -> String {
     text
 }
 
-/// Returns a copy of a command, and of one that it explains, without passwords and the messages of logins.
+/// Returns a copy of a command, and of a command that it explains, without passwords and login messages.
 pub(crate) fn redacted(command: &RawDocument) -> RawDocumentBuf {
-    // No client explains an explain: nothing of it is shown.
+    // The explain of an explain is invalid: it is shown empty.
     redact(command, |within| redact(within, |_| RawDocumentBuf::new()))
 }
 
@@ -112,7 +112,7 @@ fn redact(command: &RawDocument, explained: impl Fn(&RawDocument) -> RawDocument
     copy
 }
 
-/// Whether a field of a command is a password or a message of a login. Checked for every command, because its name may be mistyped.
+/// Whether a field is a password or a login message. Checked in every command, because its name may be mistyped.
 fn is_secret(field: &str) -> bool {
     ["password", "payload", "pwd", "speculativeAuthenticate"].iter().any(|secret| field.eq_ignore_ascii_case(secret))
 }
@@ -126,17 +126,17 @@ fn value_length(value: RawBsonRef<'_>) -> usize {
     }
 }
 
-/// Whether only users may run the command, if the server has users.
+/// Whether the command requires a login, if the server requires logins.
 pub(crate) fn needs_login(command: &str) -> bool {
     !commands::find(command).is_some_and(|known| matches!(known.rule, Rule::Open))
 }
 
-/// Whether the user of the connection has an action on a target.
+/// Whether the user of the connection may execute an action on a target.
 pub(crate) fn holds(call: &Call<'_>, target: &Target, action: Action) -> bool {
     call.user().is_some_and(|user| Privilege::allow(&user.privileges, target, Actions::of(&[action])))
 }
 
-/// Returns a command that lists databases or collections as one that lists what the user may know of; `None` for another command.
+/// Returns a command that lists databases or collections, restricted to those that the user may see; `None` for another command.
 ///
 /// # Errors
 /// Fails on damaged bytes.

@@ -18,17 +18,17 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// How long a user that was read is believed. Changes through this server are seen at once, others after this time: those of the program
-/// that the server is embedded in, and a dropped database.
+/// How long a user that was read is used without reading it again. Changes through this server apply at once. Others apply after this time: those
+/// of the program that embeds the server, and a dropped database.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The number of the only exchange that a connection may have open.
+/// The conversation id of a login exchange. A connection has at most one.
 const CONVERSATION: i32 = 1;
 
-/// The user as whom a connection has logged in, and its open exchange of a login.
+/// The user of a connection, and its current login exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Login {
-    /// Whether there is an identity, so that the commands of others lock nothing.
+    /// Whether `state` has an identity, so that commands without a login take no lock.
     has_identity: AtomicBool,
     state: Mutex<LoginState>,
 }
@@ -47,7 +47,7 @@ struct Identity {
 }
 
 impl Identity {
-    /// Returns the user with the present roles, unless the user was dropped.
+    /// Returns the user with the current roles; `None` if the user was dropped.
     async fn read_again(&self, call: &Call<'_>) -> Result<Option<Arc<User>>> {
         let user = call.shared().users.get(&self.user.name).await?;
         Ok(user.filter(|user| user.id == self.user.id))
@@ -58,7 +58,7 @@ impl Identity {
     }
 }
 
-/// An exchange that waits for the client's next message.
+/// A login exchange that waits for the client's next message.
 #[derive(Debug)]
 enum LoginStep {
     Proof {
@@ -68,12 +68,12 @@ enum LoginStep {
         exchange: Box<Exchange>,
         skips_empty: bool,
     },
-    /// The client has proved who it is and is to say that it believes the server.
+    /// The client has proved its identity, and must confirm the server's by an empty message.
     Empty(Identity),
 }
 
 impl Login {
-    /// Returns the user, if one has logged in.
+    /// Returns the user; `None` without a login.
     pub(crate) fn user(&self) -> Option<Arc<User>> {
         self.has_identity().then(|| self.state().identity.as_ref().map(|identity| Arc::clone(&identity.user))).flatten()
     }
@@ -96,7 +96,7 @@ impl Login {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a user that of the connection. A connection belongs to one user, because cursors and sessions do.
+    /// Sets the user of the connection. A connection belongs to one user, because cursors and sessions do.
     fn enter(&self, identity: Identity) -> Result<()> {
         let mut state = self.state();
         if let Some(before) = state.identity.as_ref().filter(|before| before.user.name != identity.user.name) {
@@ -112,7 +112,7 @@ impl Login {
     }
 }
 
-/// Returns the user of the connection with the roles that the user has now. One who was dropped is logged out.
+/// Returns the user of the connection with the current roles; `None` without a login or if the user was dropped, which also logs the user out.
 ///
 /// # Errors
 /// Fails if the storage fails.
@@ -124,8 +124,8 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
         return Ok(Some(identity.user));
     }
     let user = identity.read_again(call).await?;
-    // A change through this server has closed the cursors already. The program that the server is embedded in may have changed the user as
-    // well: before a cursor is read they are closed again.
+    // A change through this server has closed the cursors already. The program that embeds the server may have changed the user, too: then they are
+    // closed again before a cursor is read.
     let may_have_cursors = identity.version == version || call.command.name == "getMore";
     if may_have_cursors && identity.has_lost_roles(user.as_deref()) {
         call.shared().close_cursors_of(&identity.user);
@@ -134,8 +134,8 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
     Ok(user)
 }
 
-/// Closes the cursors of the user if a role was taken away while the command ran, and the reply says that it has opened a cursor: it may have
-/// done so after the change had closed the others.
+/// Closes the cursors of the user if the user has lost a role while the command ran and the reply has an open cursor: the command may have opened
+/// it after the change had closed the others.
 ///
 /// # Errors
 /// Fails if the storage fails.
@@ -150,10 +150,10 @@ pub(crate) async fn close_late_cursors(call: &Call<'_>, reply: &RawDocument) -> 
     Ok(())
 }
 
-/// `saslStart`: begins an exchange, of which `options` are the fields.
+/// `saslStart`: begins an exchange with the fields of `options`.
 ///
 /// # Errors
-/// Fails with `AuthenticationFailed` (18), without saying why, or with `MechanismUnavailable` (334).
+/// Fails with `AuthenticationFailed` (18), without a reason, or with `MechanismUnavailable` (334).
 pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str) -> Result<RawDocumentBuf> {
     let (login, shared) = (&call.connection.login, call.shared());
     login.state().step = None;
@@ -167,10 +167,10 @@ pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str
     let user = UserName::new(&*first.user, database);
     check_throttle(call, &user)?;
     let version = shared.users.version();
-    // A user that does not exist has an exchange like the others, at the end of which no password is right.
+    // For an unknown user the exchange looks the same, and no password is right at its end.
     let known = shared.users.get(&user).await?;
     let credential = match &known {
-        // A driver that has begun with another mechanism than the user's is to begin again.
+        // Fails, so that a driver that has begun with another mechanism than the user's begins again.
         Some(known) => known.credential(mechanism).cloned().ok_or_else(failed)?,
         None => Credential::of_nobody(mechanism, &shared.secret, &user.key()),
     };
@@ -185,7 +185,7 @@ pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str
 /// `saslContinue`.
 ///
 /// # Errors
-/// Fails with `AuthenticationFailed` (18), without saying why.
+/// Fails with `AuthenticationFailed` (18), without a reason.
 pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (login, shared) = (&call.connection.login, call.shared());
     let none = || Failure::new(Code::PROTOCOL, "No SASL session state found");
@@ -223,7 +223,7 @@ pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `authenticate` with a client certificate, which the handshake of TLS has verified.
 ///
 /// # Errors
-/// Fails with `AuthenticationFailed` (18), without saying why.
+/// Fails with `AuthenticationFailed` (18), without a reason.
 pub(crate) async fn certificate(call: &Call<'_>, options: &RawDocument) -> Result<RawDocumentBuf> {
     let (login, shared) = (&call.connection.login, call.shared());
     if options.get_str("mechanism").is_ok_and(|mechanism| mechanism != "MONGODB-X509") {
@@ -245,7 +245,8 @@ pub(crate) async fn certificate(call: &Call<'_>, options: &RawDocument) -> Resul
     Ok(rawdoc! { "dbname": UserName::EXTERNAL, "user": &**subject })
 }
 
-/// Speculative authentication: what a driver sends with `hello`, to save a round trip. `None` if it fails: the driver then begins again.
+/// Speculative authentication: the first login message, which a driver sends with `hello` to save a round trip. `None` if it fails: the driver then
+/// begins again.
 pub(crate) async fn speculative(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
     let Some(RawBsonRef::Document(options)) = call.command.get("speculativeAuthenticate")? else { return Ok(None) };
     let database = options.get_str("db").unwrap_or("admin");
@@ -260,10 +261,10 @@ pub(crate) async fn speculative(call: &Call<'_>) -> Result<Option<RawDocumentBuf
     Ok(result.ok())
 }
 
-/// Returns the mechanisms by which a user, `db.name`, may log in: all for one that does not exist, so that nobody learns who does.
+/// Returns the mechanisms by which the user `db.name` may log in: all of them for an unknown user, to hide which users exist.
 ///
 /// # Errors
-/// Fails on another form, or if the storage fails.
+/// Fails if the name has another form, or if the storage fails.
 pub(crate) async fn mechanisms(call: &Call<'_>, full: &str) -> Result<Vec<Mechanism>> {
     let (database, name) =
         full.split_once('.').filter(|(database, name)| !database.is_empty() && !name.is_empty()).ok_or_else(|| {
@@ -289,7 +290,7 @@ fn reply(done: bool, payload: Vec<u8>) -> RawDocumentBuf {
     rawdoc! { "conversationId": CONVERSATION, "done": done, "payload": payload }
 }
 
-/// Returns the client's message: bytes, or Base64.
+/// Returns the client's message, given as bytes or Base64.
 fn payload(options: &RawDocument) -> Result<Vec<u8>> {
     match options.get("payload")? {
         Some(RawBsonRef::Binary(payload)) => Ok(payload.bytes.to_vec()),

@@ -1,4 +1,4 @@
-//! Who may enter, and what they may do.
+//! Authentication and authorization of clients.
 //!
 //! ```text
 //!  saslStart ─▶ Login ── Exchange (SCRAM) ──▶ Identity = user + roles      one per connection
@@ -19,7 +19,7 @@
 //! | `pipeline` | the collections that the stages of a pipeline read and write |
 //! | `authorize` | checks the needs of a command, and narrows what a command lists |
 //!
-//! Without authentication nothing is checked, and users can be created and can log in all the same, as in MongoDB.
+//! Without authentication nothing is checked. Users can be created and can log in all the same, as in MongoDB.
 
 mod authorize;
 pub(crate) mod login;

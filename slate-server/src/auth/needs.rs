@@ -21,7 +21,7 @@ pub(crate) struct Request<'c> {
     pub(super) name: &'c str,
     pub(super) database: &'c str,
     pub(super) document: &'c RawDocument,
-    /// The user who sends the command. Everyone may see themselves.
+    /// The user who sends the command. All users may see their own data.
     pub(super) user: &'c UserName,
 }
 
@@ -30,26 +30,26 @@ pub(crate) struct Request<'c> {
 pub(crate) enum Rule {
     /// Every client, also without a login.
     Open,
-    /// Every user who has logged in. Cursors, sessions and operations of other users are refused where they are looked up.
+    /// Every user who has logged in. Cursors, sessions and operations of other users are refused when they are looked up.
     LoggedIn,
-    /// Users who have the action on the server.
+    /// Users with a privilege for the action on the server.
     OnServer(Action),
-    /// Users who have the action on the database that the command is sent to.
+    /// Users with a privilege for the action on the database of the command.
     OnDatabase(Action),
-    /// Users who have the action on the collection that the command names.
+    /// Users with a privilege for the action on the collection of the command.
     OnCollection(Action),
-    /// Users who have the privileges that the function adds to the needs.
+    /// Users with the privileges that the function adds to the needs.
     Of(fn(&Request<'_>, &mut Needs) -> Result<()>),
 }
 
 use Rule::{LoggedIn, Of, OnCollection, OnDatabase, OnServer, Open};
 
-/// What a command needs: all parts of one of the alternatives.
+/// The privileges that a command needs: all parts of one of the alternatives.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
     pub(super) all: Vec<(Target, Actions)>,
     pub(super) or: Option<Vec<(Target, Actions)>>,
-    /// How many pipelines the stages that are read now are nested in.
+    /// The nesting depth of the pipeline that is being read.
     pub(super) depth: usize,
 }
 
@@ -64,7 +64,7 @@ impl Needs {
 }
 
 impl Request<'_> {
-    /// Returns the needs of the command by its rule; `None` if everyone may run it.
+    /// Returns the needs of the command by its rule; `None` if every client may execute it, also without a login.
     pub(super) fn needs(&self, rule: Rule) -> Result<Option<Needs>> {
         let mut needs = Needs::default();
         match rule {
@@ -81,7 +81,7 @@ impl Request<'_> {
         Ok(Some(needs))
     }
 
-    /// Returns the collection that the command names; the database for another value, with which no such command succeeds.
+    /// Returns the collection that the command names; the database if the name is not a string, because then the command fails anyway.
     fn target(&self) -> Result<Target> {
         let value = self.document.into_iter().next().transpose()?;
         Ok(match value.and_then(|(_, value)| value.as_str()) {
@@ -90,10 +90,10 @@ impl Request<'_> {
         })
     }
 
-    /// Returns a field.
+    /// Returns the field `name`; `None` if it is missing.
     ///
     /// # Errors
-    /// Fails if it occurs twice: what is checked must be what is executed.
+    /// Fails if it occurs twice: the checked value must be the executed one.
     fn get(&self, name: &str) -> Result<Option<RawBsonRef<'_>>> {
         only(self.document, name)
     }
@@ -102,13 +102,13 @@ impl Request<'_> {
         Ok(self.get(name)?.is_some_and(is_true))
     }
 
-    /// Returns the documents of an array.
+    /// Returns the documents in the array `name`.
     fn documents(&self, name: &str) -> Result<Vec<&RawDocument>> {
         let Some(RawBsonRef::Array(array)) = self.get(name)? else { return Ok(Vec::new()) };
         documents(array)
     }
 
-    /// Adds the needs of a view's definition, which only someone who may read its collections may write.
+    /// Adds the needs of a view's definition: writing it requires reading its collections.
     fn view(&self, needs: &mut Needs) -> Result<()> {
         if let Some(RawBsonRef::String(on)) = self.get("viewOn")? {
             needs.collection(self.database, on, &[Find]);
@@ -126,14 +126,14 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Reads the roles of a field.
+    /// Reads the list of roles in the field `field`.
     fn roles(&self, name: &str) -> Result<Vec<Role>> {
         let Some(RawBsonRef::Array(roles)) = self.get(name)? else { return Ok(Vec::new()) };
         roles.into_iter().map(|role| Role::read(role?, self.database)).collect()
     }
 }
 
-/// Returns a field that may occur once.
+/// Returns a field; `None` if it is missing. Fails if it occurs twice.
 pub(super) fn only<'d>(document: &'d RawDocument, name: &str) -> Result<Option<RawBsonRef<'d>>> {
     let mut found = None;
     for element in document {
@@ -150,7 +150,7 @@ fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
     let mut found = Vec::new();
     for value in array {
         found.extend(value?.as_document());
-        // The library refuses more, too, but only after this has held them in memory.
+        // The library refuses more, too, but only after this list was held in memory.
         if !i32::try_from(found.len()).is_ok_and(|held| held <= MAX_STATEMENTS) {
             let message =
                 format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}. Got {}", array.into_iter().count());
@@ -160,7 +160,7 @@ fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
     Ok(found)
 }
 
-/// Whether a value switches something on, as the library reads it.
+/// Whether a value counts as true, as the library reads it.
 pub(super) fn is_true(value: RawBsonRef<'_>) -> bool {
     truth(OwnedValue::from(value).as_value()) == Some(true)
 }
@@ -218,7 +218,7 @@ pub(crate) fn bulk_write(request: &Request<'_>, needs: &mut Needs) -> Result<()>
         };
         match place.and_then(|place| targets.get_mut(place)) {
             Some((_, needed)) => *needed = needed.and(actions),
-            // No operation of a place that is not a number in this form is checked, so that none may be executed.
+            // An operation with an invalid index would not be checked, so it must not be executed.
             None => return Err(Failure::new(Code::BAD_VALUE, "BulkWrite ops entry has an invalid nsInfo index.")),
         }
     }
@@ -250,7 +250,7 @@ pub(crate) fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()>
     Ok(())
 }
 
-/// Adds the needs of `profile`. A user who may read the profiler's entries may also ask for its settings.
+/// Adds the needs of `profile`. A user who may read the profiler's entries may also read its settings.
 pub(crate) fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     needs.add(Target::Database(request.database.into()), &[EnableProfiler]);
     let is_negative = match request.get("profile")? {
@@ -266,7 +266,7 @@ pub(crate) fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-/// The database of the users can be dropped by nobody: who may not change users could do so by dropping them.
+/// Dropping the database of the users is refused: it would let those drop users who may not change them.
 pub(crate) fn drop_database(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if request.database == "admin" {
         return Err(Failure::new(Code(20, "IllegalOperation"), "Dropping the 'admin' database is prohibited."));
@@ -318,7 +318,7 @@ pub(crate) fn update(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     request.bypass(needs, &target)
 }
 
-/// With `nameOnly` and `authorizedCollections`, everyone may ask: only the names that they may know are listed.
+/// With `nameOnly` and `authorizedCollections` no privilege is needed, because only names that the user may see are listed.
 pub(crate) fn list_collections(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if !(request.truth("nameOnly")? && request.truth("authorizedCollections")?) {
         needs.add(Target::Database(request.database.into()), &[ListCollections]);
@@ -351,7 +351,7 @@ pub(crate) fn create_user(request: &Request<'_>, needs: &mut Needs) -> Result<()
     grant(request, needs)
 }
 
-/// Roles are granted by who administers their database.
+/// Granting a role needs the privilege to grant roles in its database.
 pub(crate) fn grant(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     for role in request.roles("roles")? {
         needs.add(Target::Database(role.database), &[GrantRole]);
@@ -374,7 +374,7 @@ pub(crate) fn update_user(request: &Request<'_>, needs: &mut Needs) -> Result<()
         }
     }
     if request.get("roles")?.is_some() {
-        // The user may lose roles of any database.
+        // The user may lose roles of other databases.
         needs.add(Target::AnyNormal, &[RevokeRole]);
         grant(request, needs)?;
     }

@@ -12,10 +12,10 @@ use crate::{
     stages,
 };
 
-/// How many pipelines may be nested in each other: more than a document of 180 levels, the most that is executed, can contain.
+/// Maximum nesting of pipelines: more than a document of 180 levels can contain, which is the deepest that is executed.
 const MAX_DEPTH: usize = 60;
 
-/// Returns what a pipeline needs of the collection that it begins with: `find`, unless its first stage reads something else of it.
+/// Returns the actions that a pipeline needs on its collection: `find`, unless its first stage reads something else of it.
 pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Action]> {
     let first = stages.map_or(Ok(None), stages::first)?;
     Ok(match first.map(|(name, _)| name) {
@@ -27,21 +27,21 @@ pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Actio
     })
 }
 
-/// Whether a pipeline reads sessions, whatever collection it names.
+/// Whether a pipeline reads sessions, whatever its collection.
 pub(super) fn lists_sessions(stages: Option<&RawArray>) -> Result<bool> {
     Ok(stages.map_or(Ok(None), stages::first)?.is_some_and(|(name, _)| name == "$listSessions"))
 }
 
 /// Adds the needs of a pipeline without a collection: `{aggregate: 1}`.
 pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, needs: &mut Needs) -> Result<()> {
-    // As true as the library takes it to be: a number, too.
+    // Numbers count as true, as in the library.
     let is_about_all = |options: RawBsonRef<'_>, name: &str| {
         let mut fields = options.as_document().into_iter().flatten().flatten();
         fields.any(|(key, value)| key == name && is_true(value))
     };
     let Some((name, options)) = stages.map_or(Ok(None), stages::first)? else { return Ok(()) };
     match name {
-        // The operations of the user alone are for everyone.
+        // Users always see their own operations.
         "$currentOp" if is_about_all(options, "allUsers") => needs.add(Target::Cluster, &[Inprog]),
         "$changeStream" if is_about_all(options, "allChangesForCluster") => {
             needs.add(Target::AnyNormal, &[ChangeStream, Find]);
@@ -56,10 +56,10 @@ pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, need
     Ok(())
 }
 
-/// Adds the needs of the collections that stages name, within others, too.
+/// Adds the needs of the collections that stages name, including stages of nested pipelines.
 ///
 /// # Errors
-/// Fails with `Overflow` (15) if the pipelines nest too deep: nothing has checked the depth of the command before.
+/// Fails with `Overflow` (15) if the pipelines are nested too deeply: the depth of the command was not checked before.
 pub(super) fn add_stages(stages: &RawArray, database: &str, needs: &mut Needs) -> Result<()> {
     if needs.depth == MAX_DEPTH {
         return Err(Failure::new(Code(15, "Overflow"), format!("pipelines may nest at most {MAX_DEPTH} deep")));
@@ -122,7 +122,7 @@ fn add_stage(stage: &str, options: RawBsonRef<'_>, database: &str, needs: &mut N
     }
 }
 
-/// Returns what `$merge` does to its collection.
+/// Returns the actions that `$merge` needs on its target collection.
 fn merge_actions(options: &RawDocument) -> Result<&'static [Action]> {
     let word = |name| -> Result<Option<&str>> { Ok(only(options, name)?.and_then(|value| value.as_str())) };
     let updates = !matches!(word("whenMatched")?, Some("fail" | "keepExisting"));
@@ -134,7 +134,7 @@ fn merge_actions(options: &RawDocument) -> Result<&'static [Action]> {
     })
 }
 
-/// Adds the collection that options name: as text, or as `{db, coll}`.
+/// Adds the needs on the collection in `options`: a string, or `{db, coll}`.
 fn add_named(
     options: &RawDocument,
     names: &[&str],

@@ -23,7 +23,7 @@ macro_rules! actions {
 }
 
 actions! {
-    // Slate's own.
+    // Actions that MongoDB does not have.
     Backup "backup",
     BypassDocumentValidation "bypassDocumentValidation",
     ChangeCustomData "changeCustomData",
@@ -105,7 +105,7 @@ impl Actions {
         self.0 & Self::of(&[action]).0 != 0
     }
 
-    /// Returns the actions that are not in the other set.
+    /// Returns the actions that are not in `other`.
     fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
@@ -115,14 +115,14 @@ impl Actions {
     }
 }
 
-/// To what a privilege applies.
+/// The resource that a privilege is on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// The server as a whole.
     Cluster,
-    /// Every database but `local` and `config`, and their collections but those of the name `system.…`.
+    /// Every database except `local` and `config`, with their collections except those named `system.…`.
     AnyNormal,
-    /// A database, and its collections but those of the name `system.…`.
+    /// A database, with its collections except those named `system.…`.
     Database(String),
     /// One collection.
     Collection(String, &'static str),
@@ -141,7 +141,7 @@ pub(crate) enum Target {
 }
 
 impl Resource {
-    /// Whether a privilege on this resource is one on the target.
+    /// Whether a privilege on this resource includes the target.
     fn covers(&self, target: &Target) -> bool {
         let is_normal = |database: &str| !matches!(database, "local" | "config");
         match (self, target) {
@@ -156,7 +156,7 @@ impl Resource {
         }
     }
 
-    /// Whether it is a database or in one.
+    /// Whether this is the database or a collection in it.
     fn is_within(&self, database: &str) -> bool {
         match self {
             Self::Cluster => false,
@@ -176,7 +176,7 @@ impl Resource {
     }
 }
 
-/// Whether privileges on databases leave the collection out.
+/// Whether a collection is a system collection, which privileges on databases do not include.
 pub(crate) fn is_system(collection: &str) -> bool {
     collection.starts_with("system.")
 }
@@ -189,7 +189,7 @@ pub(crate) struct Privilege {
 }
 
 impl Privilege {
-    /// Whether privileges together contain all actions on the target.
+    /// Whether the privileges together contain all actions on the target.
     pub(crate) fn allow(privileges: &[Self], target: &Target, actions: Actions) -> bool {
         let mut missing = actions;
         for privilege in privileges {
@@ -203,12 +203,12 @@ impl Privilege {
         missing.is_empty()
     }
 
-    /// Whether there is a privilege on the database or within it.
+    /// Whether there is a privilege on the database or on a collection in it.
     pub(crate) fn concern(privileges: &[Self], database: &str) -> bool {
         privileges.iter().any(|privilege| privilege.resource.is_within(database))
     }
 
-    /// Returns the names of the databases that privileges name; `None` if a privilege concerns all databases.
+    /// Returns the names of the databases in the privileges; `None` if one is on all databases.
     pub(crate) fn databases(privileges: &[Self]) -> Option<Vec<&str>> {
         let mut names = Vec::new();
         for privilege in privileges {
@@ -223,7 +223,7 @@ impl Privilege {
         Some(names)
     }
 
-    /// Adds the privilege; those on the same resource become one.
+    /// Adds the privilege, merged with one on the same resource.
     pub(super) fn add_to(self, privileges: &mut Vec<Self>) {
         match privileges.iter_mut().find(|known| known.resource == self.resource) {
             Some(known) => known.actions = known.actions.and(self.actions),
@@ -231,7 +231,7 @@ impl Privilege {
         }
     }
 
-    /// Returns it as a document: `{resource, actions}`.
+    /// Returns the privilege as MongoDB's document `{resource, actions}`.
     pub(crate) fn describe(&self) -> RawDocumentBuf {
         let actions = Action::ALL.iter().filter(|action| self.actions.contains(**action));
         let actions: RawArrayBuf = actions.map(|action| action.name()).collect();

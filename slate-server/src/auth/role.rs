@@ -95,7 +95,7 @@ const MONITOR_CLUSTER: Actions = Actions::of(&[
 
 const MONITOR_DATABASE: Actions = Actions::of(&[CollStats, DbStats, IndexStats]);
 
-/// What a database consists of, but not its documents.
+/// Actions that show the collections, indexes and sizes of a database, but not its documents.
 const OVERVIEW: Actions = Actions::of(&[CollStats, DbStats, ListCollections, ListIndexes]);
 
 /// `hostManager` and `clusterManager`.
@@ -123,7 +123,7 @@ const RESTORE: Actions = Actions::of(&[
     ListCollections,
 ]);
 
-/// What administrators of a database may do with the entries of its profiler.
+/// Actions of administrators of a database on its profiler's entries.
 const ADMIN_PROFILE: Actions = Actions::of(&[
     CollStats,
     ConvertToCapped,
@@ -155,7 +155,7 @@ const OF_ADMIN: [&str; 11] = [
     "userAdminAnyDatabase",
 ];
 
-/// The collection of the users.
+/// The name of the collection of users.
 const USERS: &str = "system.users";
 
 impl Role {
@@ -183,7 +183,7 @@ impl Role {
         Err(Failure::new(Code(31, "RoleNotFound"), format!("Could not find role: {}@{}", role.name, role.database)))
     }
 
-    /// Reads a role as the command line writes it: `name` of a database, or `name@other`.
+    /// Reads a role in the form of the command line: `name` for one of `database`, or `name@other`.
     ///
     /// # Errors
     /// Fails with `RoleNotFound` (31) if there is no such role.
@@ -214,7 +214,7 @@ impl Role {
         privileges.iter().map(Privilege::describe).collect()
     }
 
-    /// Adds the privileges of the role. A role that does not exist has none.
+    /// Adds the privileges of the role. An unknown role adds none.
     pub(crate) fn add_to(&self, privileges: &mut Vec<Privilege>) {
         if !self.exists() {
             return;
@@ -260,7 +260,7 @@ impl Role {
                 add(Resource::Cluster, MONITOR_CLUSTER);
                 add(Resource::AnyNormal, MONITOR_DATABASE);
                 add(Resource::AnyCollection(PROFILE), just(&[Find]));
-                // Not the documents of `config`: its collection `transactions` has the replies to other users' writes.
+                // Excludes the documents of `config`: its collection `transactions` has the replies to other users' writes.
                 add(config(), OVERVIEW.and(MONITOR_DATABASE));
                 add(Resource::Database("local".into()), READ.and(MONITOR_DATABASE));
             }

@@ -9,31 +9,31 @@ use std::{
 use super::UserName;
 use crate::listener::Address;
 
-/// The failed logins of one user from one address that are allowed at once.
+/// Failed logins of one user from one address that are allowed before the user must wait.
 const OF_A_USER: u32 = 10;
 
-/// The failed logins from one address that are allowed at once, for whatever users.
+/// Failed logins from one address, of all users together, that are allowed before its clients must wait.
 const OF_AN_ADDRESS: u32 = 50;
 
-/// After this time, one failure is forgotten.
+/// Time after which one failure no longer counts.
 const FORGIVENESS: Duration = Duration::from_secs(6);
 
-/// The most addresses, and users of an address, that are remembered: some hundred kilobytes.
+/// Maximum number of entries, for addresses and for users of an address: some hundred kilobytes.
 const MAX_ENTRIES: usize = 4096;
 
-/// Limits failed logins, by address and by user of an address: ten at once and then ten a minute for a user. A user is never locked out
-/// from elsewhere, because otherwise anyone could do that.
+/// Limits failed logins, by address and by user of an address: ten at once and then ten a minute for a user. A user is never locked out from other
+/// addresses, because otherwise any client could cause that.
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     failures: Mutex<HashMap<Key, Failures>>,
-    /// Digests the names of users. Its keys are random, so that nobody finds two names with the same digest.
+    /// Hashes user names. Its keys are random, so that no client can find two names with the same hash.
     names: RandomState,
 }
 
-/// An address, and the digest of a user's name: a stranger chooses how long the name is.
+/// An address, and the hash of a user's name, because a client can send names of any length; `None` for all users of the address.
 type Key = (LoginOrigin, Option<u64>);
 
-/// Where a client is. Addresses of IPv6 that one customer usually has are one source.
+/// The source of a client. The IPv6 addresses that one customer usually has count as one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LoginOrigin {
     Ip(IpAddr),
@@ -47,7 +47,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// Returns how many are not forgotten.
+    /// Returns the number of failures that still count.
     fn at(self, now: Instant) -> u32 {
         let forgotten = now.saturating_duration_since(self.since).as_secs() / FORGIVENESS.as_secs();
         self.count.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX))
@@ -55,7 +55,7 @@ impl Failures {
 }
 
 impl Throttle {
-    /// Returns how long the user must wait before the next attempt to log in.
+    /// Returns how long the user must wait before the next attempt to log in; `None` if not at all.
     pub(crate) fn wait(&self, from: &Address, user: &UserName) -> Option<Duration> {
         self.wait_at(Instant::now(), from, user)
     }
@@ -68,7 +68,7 @@ impl Throttle {
         is_over.then_some(FORGIVENESS)
     }
 
-    /// Remembers a failed login.
+    /// Records a failed login.
     pub(crate) fn failed(&self, from: &Address, user: &UserName) {
         self.failed_at(Instant::now(), from, user);
     }
@@ -78,8 +78,8 @@ impl Throttle {
         let source = source(from);
         for key in [(source, Some(self.digest(user))), (source, None)] {
             if failures.len() >= MAX_ENTRIES && !failures.contains_key(&key) {
-                // Removes the entries with the fewest failures, so that an attacker cannot displace an address with many by using many
-                // addresses.
+                // Removes the entries with the fewest failures, so that an attacker with many addresses cannot displace the entry of an address
+                // with many failures.
                 let least = failures.values().map(|known| known.at(now)).min().unwrap_or_default();
                 failures.retain(|_, known| known.at(now) > least);
             }
@@ -88,7 +88,7 @@ impl Throttle {
         }
     }
 
-    /// Forgets the failures of a user who has logged in.
+    /// Removes the failures of a user who has logged in.
     pub(crate) fn succeeded(&self, from: &Address, user: &UserName) {
         self.lock().remove(&(source(from), Some(self.digest(user))));
     }
@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(throttle.wait_at(now, &near, &ada), None);
             throttle.failed_at(now, &near, &ada);
         }
-        // The port is of no importance.
+        // The port does not matter.
         assert!(throttle.wait_at(now, &at("10.0.0.1:2"), &ada).is_some());
         assert_eq!(throttle.wait_at(now, &far, &ada), None);
         assert_eq!(throttle.wait_at(now, &near, &bob), None);

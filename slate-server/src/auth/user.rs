@@ -17,26 +17,26 @@ pub(crate) struct UserName {
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) name: UserName,
-    /// Tells a user from a later one of the same name.
+    /// Distinguishes a user from a later one of the same name.
     pub(crate) id: Vec<u8>,
-    /// What stands for the user in sessions and cursors: a digest of the name and the id, so that a later user of the same name inherits none.
+    /// Identifies the user in sessions and cursors: a digest of the name and the id, so that a later user of the same name inherits none.
     pub(crate) digest: [u8; 32],
     pub(crate) roles: Vec<Role>,
     pub(crate) privileges: Vec<Privilege>,
     credentials: Vec<(Mechanism, Credential)>,
-    /// Whether the database says who may log in from where, which Slate does not check: nobody may.
+    /// Whether the user's document restricts logins to addresses. Slate does not check such restrictions, so the user cannot log in.
     is_restricted: bool,
 }
 
 impl UserName {
-    /// The database of the users who log in with certificates.
+    /// The database of users who log in with certificates.
     pub(crate) const EXTERNAL: &str = "$external";
 
     pub(crate) fn new(name: impl Into<String>, database: impl Into<String>) -> Self {
         Self { name: name.into(), database: database.into() }
     }
 
-    /// Reads a user of a command in a database: `"name"` or `{user, db}`.
+    /// Reads a user from a command on `database`: `"name"` or `{user, db}`.
     pub(crate) fn read(value: RawBsonRef<'_>, database: &str) -> Result<Self> {
         let refused = || Failure::new(Code::BAD_VALUE, "User and role names must be either strings or objects");
         match value {
@@ -54,7 +54,7 @@ impl UserName {
         format!("{}.{}", self.database, self.name)
     }
 
-    /// Returns the filter of the user's document. A name of a database with a dot has the key of another user.
+    /// Returns the filter for the user's document. The `_id` alone is not unique: with a dot in the database's name it equals that of another user.
     pub(crate) fn filter(&self) -> RawDocumentBuf {
         rawdoc! { "_id": self.key(), "user": &*self.name, "db": &*self.database }
     }
@@ -74,7 +74,7 @@ impl User {
     /// Reads a document of `admin.system.users`.
     ///
     /// # Errors
-    /// Fails if the document has not MongoDB's form.
+    /// Fails if the document does not have MongoDB's form.
     pub(crate) fn read(document: &RawDocument) -> Result<Self> {
         let name = UserName::new(document.get_str("user")?, document.get_str("db")?);
         let id = document.get_binary("userId").map(|id| id.bytes.to_vec()).unwrap_or_default();
@@ -96,13 +96,13 @@ impl User {
         Ok(Self { name, id, digest, roles, privileges, credentials, is_restricted })
     }
 
-    /// Returns the credential of a mechanism, if the user may log in with it.
+    /// Returns the credential for a mechanism; `None` if the user may not log in with it.
     pub(crate) fn credential(&self, mechanism: Mechanism) -> Option<&Credential> {
         let found = self.credentials.iter().find(|(known, _)| *known == mechanism);
         found.map(|(_, credential)| credential).filter(|_| !self.is_restricted)
     }
 
-    /// Whether the user has every role that the same user had before.
+    /// Whether the user still has every role of `before`.
     pub(crate) fn keeps_roles_of(&self, before: &Self) -> bool {
         before.roles.iter().all(|role| self.roles.contains(role))
     }
@@ -121,18 +121,18 @@ impl User {
     }
 }
 
-/// A user to be created, or the changes of one.
+/// The fields of a new user, or the changes of one.
 #[derive(Debug, Default)]
 pub(crate) struct UserFields {
-    /// The credentials by mechanism.
+    /// The credentials by mechanism; `None` leaves them unchanged.
     pub(crate) credentials: Option<Vec<(Mechanism, Credential)>>,
     pub(crate) roles: Option<Vec<Role>>,
     pub(crate) custom_data: Option<RawDocumentBuf>,
 }
 
 impl UserFields {
-    /// Derives the keys of a password, on a thread that may take its time. `digests` says whether the password is given as it is, and
-    /// not as its digest for SCRAM-SHA-1.
+    /// Derives the keys of a password on a thread that may block. `digests` is whether the password is given in plain text, so that its digest for
+    /// SCRAM-SHA-1 must be computed.
     ///
     /// # Errors
     /// Fails if the password cannot be used.
@@ -151,7 +151,7 @@ impl UserFields {
         tokio::task::spawn_blocking(derive).await.map_err(interrupted)?
     }
 
-    /// Returns the document of a new user.
+    /// Returns the document for a new user.
     pub(crate) fn document(&self, name: &UserName) -> RawDocumentBuf {
         let id = Binary { subtype: BinarySubtype::Uuid, bytes: bson::Uuid::new().bytes().to_vec() };
         let mut document = rawdoc! {
@@ -169,7 +169,7 @@ impl UserFields {
         document
     }
 
-    /// Returns the fields of an update.
+    /// Returns the fields for an update.
     pub(crate) fn changes(&self) -> RawDocumentBuf {
         let mut set = RawDocumentBuf::new();
         let parts = [

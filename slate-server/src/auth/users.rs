@@ -21,9 +21,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Users {
     commands: Commands,
-    /// Counts the changes that clients have made.
+    /// The number of changes that clients have made.
     version: AtomicU64,
-    /// Whether there was a user at some time since the start.
+    /// Whether a user has existed at any time since the start.
     have_existed: AtomicBool,
 }
 
@@ -32,12 +32,12 @@ impl Users {
         Self { commands, version: AtomicU64::new(0), have_existed: AtomicBool::new(false) }
     }
 
-    /// Changes with each change of a user through this server.
+    /// Returns a number that grows with each change of a user through this server.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Whether there is a user, or was one since the start.
+    /// Whether a user exists, or has existed since the start.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -52,10 +52,10 @@ impl Users {
         Ok(exist)
     }
 
-    /// Reads a user.
+    /// Reads a user; `None` if the user does not exist.
     ///
     /// # Errors
-    /// Fails if the storage fails, or if the document has not the form of a user.
+    /// Fails if the storage fails, or if the document does not have the form of a user.
     pub(crate) async fn get(&self, name: &UserName) -> Result<Option<Arc<User>>> {
         let found = self.find(name.filter(), rawdoc! {}, 1).await?;
         let user = found.first().map(|document| User::read(document)).transpose()?;
@@ -126,7 +126,7 @@ impl Users {
         Ok(())
     }
 
-    /// Grants roles: those that the user has already stay as they are.
+    /// Grants roles. Roles that the user has already are unchanged.
     ///
     /// # Errors
     /// Fails with `UserNotFound` (11).
@@ -135,7 +135,7 @@ impl Users {
         self.change(name, rawdoc! { "$addToSet": { "roles": { "$each": roles } } }).await
     }
 
-    /// Takes roles away.
+    /// Revokes roles. Roles that the user does not have are ignored.
     ///
     /// # Errors
     /// Fails with `UserNotFound` (11).
@@ -144,7 +144,7 @@ impl Users {
         self.change(name, rawdoc! { "$pull": { "roles": { "$in": roles } } }).await
     }
 
-    /// Deletes the users that match; returns how many.
+    /// Deletes the matching users. Returns their number.
     ///
     /// # Errors
     /// Fails if the storage fails.

@@ -5,7 +5,7 @@ use bson::{RawDocument, RawDocumentBuf, rawdoc};
 
 use super::{Mechanism, random};
 
-/// What the database stores of a password: enough to check it, not enough to log in.
+/// What the database stores for a password: enough to verify it, not enough to log in.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credential {
     pub(super) iterations: u32,
@@ -31,7 +31,7 @@ impl Credential {
         Self { iterations, salt, stored_key, server_key: mechanism.hmac(&salted, &[b"Server Key"]) }
     }
 
-    /// Returns what a user that does not exist seems to have: the same salt for the same name, and keys that no password has.
+    /// Returns the apparent credential of an unknown user: the same salt for the same name, and keys that match no password.
     pub(crate) fn of_nobody(mechanism: Mechanism, secret: &[u8], name: &str) -> Self {
         let mut salt = mechanism.hmac(secret, &[b"salt", name.as_bytes()]);
         salt.truncate(mechanism.salt_length());
@@ -39,7 +39,7 @@ impl Credential {
         Self { iterations: mechanism.iterations(), salt, stored_key: key(b"stored"), server_key: key(b"server") }
     }
 
-    /// Reads MongoDB's document `{iterationCount, salt, storedKey, serverKey}`.
+    /// Reads MongoDB's document `{iterationCount, salt, storedKey, serverKey}`; `None` if it has another form.
     pub(crate) fn read(document: &RawDocument) -> Option<Self> {
         let bytes = |name| BASE64_STANDARD.decode(document.get_str(name).ok()?).ok();
         let iterations = u32::try_from(document.get_i32("iterationCount").ok()?).ok().filter(|count| *count > 0)?;

@@ -5,13 +5,13 @@ use subtle::ConstantTimeEq;
 
 use super::{Credential, Mechanism, random};
 
-/// The longest message of a client. MongoDB's messages have some hundred bytes.
+/// Maximum length of a client's message in bytes. MongoDB's messages have some hundred bytes.
 const MAX_MESSAGE: usize = 4096;
 
 /// The first message of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientFirst<'m> {
-    /// What is sent again, encoded, as `c=`.
+    /// The header, which the client repeats, encoded, as `c=`.
     header: &'m str,
     /// The message without its header.
     bare: &'m str,
@@ -19,15 +19,15 @@ pub(crate) struct ClientFirst<'m> {
     nonce: &'m str,
 }
 
-/// An exchange of which the server has sent its first message.
+/// An exchange after the server's first message.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     mechanism: Mechanism,
     credential: Credential,
-    /// `c=` of the client's last message.
+    /// The expected `c=` of the client's last message.
     channel: String,
     nonce: String,
-    /// The first messages of both, with a comma between and after them.
+    /// The first messages of client and server, each followed by a comma.
     messages: String,
 }
 
@@ -63,7 +63,7 @@ impl<'m> ClientFirst<'m> {
     }
 }
 
-/// Undoes `=2C` and `=3D`.
+/// Decodes `=2C` and `=3D`; `None` for another escape.
 fn unescaped(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut parts = text.split('=');
@@ -105,7 +105,7 @@ impl Exchange {
     /// Checks the client's last message. Returns the server's last message.
     ///
     /// # Errors
-    /// Fails with a reason, which is not for the client.
+    /// Fails with a reason, which must not be sent to the client.
     pub(crate) fn finish(self, payload: &[u8]) -> Result<String, &'static str> {
         let text = Some(payload).filter(|payload| payload.len() <= MAX_MESSAGE);
         let text = text.and_then(|payload| std::str::from_utf8(payload).ok()).ok_or("the message is no text")?;
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
 
-    /// The exchanges of RFC 5802, section 5, and RFC 7677, section 3.
+    /// The examples of RFC 5802, section 5, and RFC 7677, section 3.
     #[test]
     fn the_examples_of_the_standards_hold() {
         let examples = [
@@ -174,7 +174,7 @@ mod tests {
             let (exchange, sent) = begin(&credential);
             assert_eq!(sent, reply);
             assert_eq!(exchange.finish(last.as_bytes()).unwrap(), verdict);
-            // One character of the nonce, of the proof and of the channel, and the key of another password.
+            // Changes one character of the nonce, of the proof and of the channel, and uses the key of another password.
             for (from, to) in [("r=", "r=x"), ("p=", "p=A"), ("c=biws", "c=eSws")] {
                 assert!(begin(&credential).0.finish(last.replacen(from, to, 1).as_bytes()).is_err());
             }

@@ -3,7 +3,7 @@ use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// A mechanism of SCRAM: its hash function.
+/// A SCRAM mechanism, named by its hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mechanism {
     Sha1,
@@ -24,7 +24,7 @@ impl Mechanism {
         Self::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
-    /// The number of iterations that derive keys from a new password: the default of MongoDB's parameters `scramIterationCount` and
+    /// The number of iterations to derive keys from a new password: the default of MongoDB's parameters `scramIterationCount` and
     /// `scramSHA256IterationCount`.
     pub(crate) fn iterations(self) -> u32 {
         match self {
@@ -33,7 +33,7 @@ impl Mechanism {
         }
     }
 
-    /// The length of a salt in bytes, as in MongoDB: that of a hash less the four bytes of the counter that PBKDF2 appends.
+    /// The length of a salt in bytes, as in MongoDB: that of a hash minus the four bytes of the counter that PBKDF2 appends.
     pub(super) fn salt_length(self) -> usize {
         match self {
             Self::Sha1 => 16,
@@ -41,10 +41,10 @@ impl Mechanism {
         }
     }
 
-    /// Returns the password that keys are derived from.
+    /// Returns the text that keys are derived from.
     ///
     /// # Errors
-    /// Fails with the reason for which the password cannot be used.
+    /// Fails with the reason why the password cannot be used.
     pub(crate) fn prepare(self, user: &str, password: &str) -> Result<String, &'static str> {
         match self {
             Self::Sha1 => Ok(digest_password(user, password)),
@@ -86,7 +86,7 @@ impl Mechanism {
     }
 }
 
-/// Returns the digest that drivers send in place of a password for SCRAM-SHA-1.
+/// Returns the digest that drivers send instead of a password for SCRAM-SHA-1.
 fn digest_password(user: &str, password: &str) -> String {
     let digest = Md5::digest(format!("{user}:mongo:{password}"));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

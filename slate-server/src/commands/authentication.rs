@@ -1,4 +1,4 @@
-//! Logging in and out, and who is logged in.
+//! Logins and logouts, and the user of a connection.
 
 use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
@@ -27,7 +27,7 @@ pub(super) fn logout(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{connectionStatus: 1, showPrivileges}`: who is logged in.
+/// `{connectionStatus: 1, showPrivileges}`: returns the user of the connection.
 pub(super) fn connection_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let user = call.user();
     let list = |item: Option<RawBson>| {
@@ -45,7 +45,7 @@ pub(super) fn connection_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "authInfo": info, "ok": 1.0 })
 }
 
-/// Adds to the reply of `hello` what it says about logins: `saslSupportedMechs` and `speculativeAuthenticate`.
+/// Adds the login fields to the reply of `hello`: `saslSupportedMechs` and `speculativeAuthenticate`.
 pub(super) async fn append_to_hello(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
     if let Some(user) = call.command.get("saslSupportedMechs")?.and_then(|user| user.as_str()) {
         let mechanisms = login::mechanisms(call, user).await?;
@@ -64,7 +64,7 @@ fn succeeded(reply: RawDocumentBuf) -> RawDocumentBuf {
     reply
 }
 
-/// Fields that any command may have.
+/// Generic fields, which any command may have.
 pub(super) const OF_EVERY_COMMAND: [&str; 14] = [
     "$clusterTime",
     "$db",
@@ -82,7 +82,7 @@ pub(super) const OF_EVERY_COMMAND: [&str; 14] = [
     "writeConcern",
 ];
 
-/// Returns the fields of a command that are not about the command alone, so that a misspelt one is not ignored.
+/// Returns the first field that is neither in `known` nor generic; `None` if all are, so that a misspelt field is not ignored.
 pub(super) fn unknown_field<'c>(command: &'c RawDocument, known: &[&str]) -> Result<Option<&'c str>> {
     for element in command.into_iter().skip(1) {
         let name = element?.0.as_str();

@@ -1,4 +1,4 @@
-//! What the server does, and what it offers.
+//! The running operations, and the commands that the server offers.
 
 use std::{borrow::Cow, cell::LazyCell, collections::HashMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     stages,
 };
 
-/// `currentOp`: lists the commands that run. The command's other fields are a filter of that list.
+/// `currentOp`: lists the running commands. Its other fields are a filter of the list.
 pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (all, idle_connections) = (!call.truth("$ownOps")?, call.truth("$all")?);
     let running = described(call, Described { all, idle_connections, truncates: true, ..Described::default() })?;
@@ -37,7 +37,7 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
         "aggregate": 1, "$db": "admin", "cursor": { "batchSize": i32::MAX },
         "pipeline": [{ "$documents": { "$literal": running } }, { "$match": filter }],
     };
-    // The filter ends when the command does.
+    // The filter has the time limit of the command.
     if let Some(most) = call.command.get("maxTimeMS")? {
         pipeline.append(cstr!("maxTimeMS"), most);
     }
@@ -46,16 +46,16 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
 }
 
-/// What `currentOp` and `$currentOp` describe.
+/// What `currentOp` and `$currentOp` list.
 #[derive(Clone, Copy, Debug)]
 struct Described {
-    /// The operations of all users.
+    /// Whether operations of all users are listed.
     all: bool,
     idle_connections: bool,
     idle_cursors: bool,
-    /// Sessions with a transaction that waits for its next command.
+    /// Whether sessions with an open transaction between two commands are listed.
     idle_sessions: bool,
-    /// Whether long commands are shown without their content.
+    /// Whether long commands are truncated.
     truncates: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for Described {
 }
 
 impl Described {
-    /// Reads the options of the stage `$currentOp`.
+    /// Reads the options of `$currentOp`.
     fn read(options: &RawDocument) -> Result<Self> {
         let mut described = Self::default();
         for option in options {
@@ -77,7 +77,7 @@ impl Described {
                 "idleCursors" => &mut described.idle_cursors,
                 "idleSessions" => &mut described.idle_sessions,
                 "truncateOps" => &mut described.truncates,
-                // These concern several servers, or what this server does not have.
+                // These options are for several servers, or for features that this server does not have.
                 "backtrace" | "localOps" | "targetAllNodes" => &mut false,
                 name => {
                     let message = format!("Unrecognized option '{name}' in $currentOp stage.");
@@ -93,11 +93,11 @@ impl Described {
     }
 }
 
-/// The most bytes of descriptions that one command collects, before its first stage or filter sees them. MongoDB's limit for a stage that
-/// holds documents is 100 MB; these are copied twice.
+/// Maximum bytes of descriptions that one command collects, before its first stage or filter reads them. MongoDB's limit for a stage that holds
+/// documents is 100 MB; the descriptions are copied twice.
 const MAX_DESCRIPTIONS: usize = 32 << 20;
 
-/// Descriptions of operations or sessions, of a limited size.
+/// Descriptions of operations or sessions, up to a total size.
 #[derive(Default)]
 struct Descriptions {
     all: RawArrayBuf,
@@ -120,7 +120,7 @@ impl Descriptions {
     }
 }
 
-/// Returns the commands that run and what else is wanted, of all users if that is wanted and the user may see them.
+/// Returns the running commands and the other selected operations; those of other users only if selected and permitted.
 fn described(call: &Call<'_>, wanted: Described) -> Result<RawArrayBuf> {
     let (shared, host) = (call.shared(), host_name());
     let sees_all = if shared.settings.authentication {
@@ -153,8 +153,8 @@ fn described(call: &Call<'_>, wanted: Described) -> Result<RawArrayBuf> {
     Ok(described.all)
 }
 
-/// Returns a command that begins with the stage `$currentOp`, `$listLocalSessions` or `$listSessions` as one over the commands that run or the sessions;
-/// `None` for another command.
+/// Rewrites a command that begins with the stage `$currentOp`, `$listLocalSessions` or `$listSessions` to one over the operations or sessions as
+/// documents; `None` for another command.
 ///
 /// # Errors
 /// Fails if the stage is not where MongoDB allows it.
@@ -168,7 +168,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
     let asks_for_all = options.as_document().is_some_and(|options| options.get_bool("allUsers").unwrap_or_default());
     let mut stages = stages.into_iter();
     let first = stages.next().transpose()?.and_then(|first| first.as_document());
-    // The library refuses a stage of several fields.
+    // The library refuses a stage with several fields.
     if first.is_none_or(|first| first.iter().nth(1).is_some()) {
         return Ok(None);
     }
@@ -183,10 +183,10 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
             return Err(Failure::new(Code::FAILED_TO_PARSE, "$currentOp options must be specified in an object."));
         };
         let wanted = Described::read(options)?;
-        // Without users, all operations are those of everyone.
+        // Without users, all operations belong to the same client.
         described(call, Described { all: wanted.all || !has_users, ..wanted })?
     } else if name == "$listLocalSessions" || name == "$listSessions" {
-        // The sessions of a replica set of one member are those of the server.
+        // In a replica set of one member, the sessions of the set are those of the server.
         let is_listed = command.database() == "config" && command.collection() == Some("system.sessions");
         match name {
             "$listSessions" if !is_listed => {
@@ -206,7 +206,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         return Ok(None);
     };
     let mut pipeline = RawArrayBuf::new();
-    // The descriptions contain the fields of commands, which are no expressions.
+    // A literal, because fields of commands in the descriptions must not be read as expressions.
     pipeline.push(rawdoc! { "$documents": { "$literal": documents } });
     for stage in stages {
         pipeline.push(bson::RawBson::from(stage?));
@@ -222,7 +222,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
     Ok(Some(copy))
 }
 
-/// Returns the reply of an explain with the server that has planned.
+/// Returns the reply to an explain, with the fields that describe this server.
 pub(crate) fn with_server(call: &Call<'_>, reply: &RawDocument) -> Result<RawDocumentBuf> {
     let me = call.own_address();
     let port = me.rsplit_once(':').and_then(|(_, port)| port.parse::<i32>().ok()).unwrap_or_default();
@@ -238,7 +238,7 @@ pub(crate) fn with_server(call: &Call<'_>, reply: &RawDocument) -> Result<RawDoc
     Ok(copy)
 }
 
-/// `{killOp: 1, op}`: cancels a command. Succeeds if it has ended already, as in MongoDB.
+/// `{killOp: 1, op}`: cancels a command. Also succeeds if it has already ended, as in MongoDB.
 pub(super) fn kill_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let id = call.integer("op")?.ok_or_else(|| Failure::new(Code::BAD_VALUE, "Did not provide \"op\" field"))?;
     if let Ok(id) = i32::try_from(id) {
@@ -275,7 +275,7 @@ pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "commands": commands, "ok": 1.0 })
 }
 
-/// `top`: the time that commands have spent on each collection since the start.
+/// `top`: the time that commands have taken on each collection since the start.
 pub(super) fn top(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.command.database() != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "top may only be run against the admin database."));

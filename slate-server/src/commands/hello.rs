@@ -10,16 +10,16 @@ use crate::{
     wire::{Compressor, MAX_MESSAGE},
 };
 
-/// The wire versions of MongoDB 8.2.
+/// The maximum wire version, that of MongoDB 8.2.
 const MAX_WIRE_VERSION: i32 = 27;
 
-/// MongoDB's limit on a document.
+/// MongoDB's maximum size of a document in bytes.
 const MAX_DOCUMENT: i32 = 16 << 20;
 
-/// The longest time for which a client may wait for a change of the topology.
+/// The longest time that a client may wait for a change of the topology.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// `hello`: the server as the primary of a replica set of one member, at its own address, or the one that the client has reached.
+/// `hello`: describes the server as the primary of a replica set of one member, at its configured address or the one that the client uses.
 pub(super) async fn hello(call: &Call<'_>) -> Result<RawDocumentBuf> {
     wait(call).await?;
     let mut reply = rawdoc! { "isWritablePrimary": true };
@@ -84,19 +84,19 @@ async fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
     Ok(())
 }
 
-/// Whether the command waits for a change of the topology, and not for no time.
+/// Whether the command waits for a change of the topology, and for longer than zero.
 pub(super) fn waits(call: &Call<'_>) -> bool {
     let known = call.command.get("topologyVersion").ok().flatten().and_then(|known| known.as_document());
     known.is_some_and(|known| knows_topology(call, known))
         && call.integer("maxAwaitTimeMS").is_ok_and(|most| most.is_some_and(|most| most > 0))
 }
 
-/// Whether a topology is the one of this run of the server.
+/// Whether `known` is the topology of this run of the server.
 fn knows_topology(call: &Call<'_>, known: &RawDocument) -> bool {
     known.get_object_id("processId").ok() == Some(call.shared().process)
 }
 
-/// Waits for a change of the topology if the client asks for that. There is one change: the server shuts down.
+/// Waits for a change of the topology if the command requests it. The only change is the server's shutdown.
 async fn wait(call: &Call<'_>) -> Result<()> {
     let shared = call.shared();
     let Some(known) = call.command.get("topologyVersion")?.and_then(|known| known.as_document()) else { return Ok(()) };

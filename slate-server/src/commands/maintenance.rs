@@ -1,4 +1,4 @@
-//! Work on the database as a whole.
+//! Operations on the whole database.
 
 use std::{
     ops::ControlFlow,
@@ -14,7 +14,7 @@ use crate::{
     operations::Progress,
 };
 
-/// `{fsync: 1}`: everything committed is on the device when it returns.
+/// `{fsync: 1}`: returns when every commit is on the device.
 pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.truth("lock")? {
         return Err(Failure::not_implemented("fsync with lock"));
@@ -23,9 +23,9 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "numFiles": 1, "ok": 1.0 })
 }
 
-/// `{backup: NAME}`: writes a copy of the whole store, as of one commit, into the folder that the server was given for copies. A command of
-/// Slate alone, which ends when it is killed or its client vanishes. A client names a file in that folder and no other, so that it cannot
-/// write elsewhere on the machine.
+/// `{backup: NAME}`: writes a copy of the last commit of the whole store into the server's backup folder. Only Slate has this command. It stops
+/// when it is killed or its client disconnects. A client names a file in that folder and no other, so that it cannot write elsewhere on the
+/// machine.
 pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.command.database() != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "backup may only be run against the admin database."));
@@ -58,7 +58,7 @@ pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "path": path.display().to_string(), "ok": 1.0 })
 }
 
-/// Whether a name leads to a file in a folder, and not out of it.
+/// Whether a name denotes a file directly in a folder.
 fn is_file_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     let is_one = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);

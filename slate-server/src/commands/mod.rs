@@ -1,4 +1,4 @@
-//! The commands of a server, and how every command is executed.
+//! The commands of a server, and the execution of every command.
 
 mod authentication;
 pub(crate) mod diagnosis;
@@ -42,39 +42,39 @@ use crate::{
 pub(crate) use table::all_names;
 pub(crate) use table::{Implementation, KnownCommand, Trait, find};
 
-/// A command that a client has sent, and what its execution may use.
+/// A command of a client, and what its execution may use.
 pub(crate) struct Call<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) command: &'c Arc<Command>,
-    /// When the command has arrived.
+    /// When the command arrived.
     pub(crate) began: Instant,
     /// Cancels the command.
     pub(crate) token: &'c CancelToken,
-    /// Shows what the command does.
+    /// Shows the progress of the command.
     pub(crate) activity: &'c Activity,
-    /// Notified when the client vanishes.
+    /// Notified when the client disconnects.
     pub(crate) gone: &'c Notify,
-    /// Set when the connection is closed in place of the reply.
+    /// Set when the connection must be closed instead of sending the reply.
     pub(crate) closes: AtomicBool,
 }
 
 impl Call<'_> {
-    /// Returns what the library needs to know of the command beside its fields.
+    /// Returns what the library needs to know about the command besides its fields.
     pub(crate) fn running(&self) -> RunningCommand<'_> {
         RunningCommand { began: self.began, token: self.token, activity: self.activity }
     }
 
-    /// Returns how long the command may take.
+    /// Returns the time limit of the command; `None` if it has none.
     pub(crate) fn time_limit(&self) -> Option<Duration> {
         self.shared().commands.time_limit(self.command.document())
     }
 
-    /// Returns when the time of the command is over.
+    /// Returns the deadline of the command; `None` if it has none.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.time_limit().and_then(|limit| self.began.checked_add(limit))
     }
 
-    /// Awaits `wait`, which comes before the command's execution, and drops it when the command is cancelled or its time is over.
+    /// Awaits `wait`, which precedes the command's execution. Drops it when the command is cancelled or its deadline has passed.
     ///
     /// # Errors
     /// Fails with `Interrupted` (11601) or `MaxTimeMSExpired` (50).
@@ -82,7 +82,7 @@ impl Call<'_> {
         let cancelled = || Err(Failure::new(Code::INTERRUPTED, "the operation was cancelled"));
         let over = || Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit"));
         let end = self.end();
-        // A command that has ended does not begin `wait`, even if that would be ready at once.
+        // A cancelled command does not begin `wait`, even if that would be ready at once.
         if self.token.is_cancelled() {
             return cancelled();
         }
@@ -107,12 +107,12 @@ impl Call<'_> {
         &self.connection.shared
     }
 
-    /// Returns the user who has logged in, as the last command has found it.
+    /// Returns the user of the connection, as last read by a command; `None` without a login.
     pub(crate) fn user(&self) -> Option<Arc<User>> {
         self.connection.login.user()
     }
 
-    /// Returns the address of the server as the client is to know it.
+    /// Returns the address of the server to report to the client.
     pub(crate) fn own_address(&self) -> String {
         match (&self.shared().settings.host, &self.connection.local) {
             (Some(host), Address::Tcp(_)) => host.clone(),
@@ -120,17 +120,17 @@ impl Call<'_> {
         }
     }
 
-    /// Whether nobody has logged in where that is required.
+    /// Whether the client has not logged in although the server requires it.
     pub(crate) fn is_of_stranger(&self) -> bool {
         self.connection.is_of_stranger()
     }
 
-    /// Returns what stands for the user in sessions and cursors.
+    /// Returns what identifies the user in sessions and cursors; `None` without a login.
     pub(crate) fn owner(&self) -> Option<[u8; 32]> {
         self.user().map(|user| user.digest)
     }
 
-    /// Returns the commands of the library, with the cursors of the user and the collection that only the server has.
+    /// Returns the library's commands, with the user as the owner of cursors and with the collection that only the server has.
     pub(crate) fn commands(&self) -> Cow<'_, Commands> {
         let commands = &self.shared().commands;
         let commands = match self.owner() {
@@ -145,7 +145,7 @@ impl Call<'_> {
         Cow::Owned(commands.with_collection(self.command.database(), PROFILE, entries))
     }
 
-    /// Returns a number that is given as a field, truncated.
+    /// Returns a numeric field, truncated to an integer; `None` if it is missing.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>> {
         let value = self.command.get(name)?;
         Ok(value.and_then(|value| {
@@ -153,7 +153,7 @@ impl Call<'_> {
         }))
     }
 
-    /// Whether a field is true or a number other than zero.
+    /// Whether a field is `true` or a number other than zero.
     pub(crate) fn truth(&self, name: &str) -> Result<bool> {
         let boolean = self.command.get(name)?.and_then(|value| value.as_bool());
         Ok(boolean.unwrap_or(self.integer(name)?.is_some_and(|number| number != 0)))
@@ -165,7 +165,7 @@ fn truncated(double: f64) -> Option<i64> {
     double.is_finite().then_some(double as i64)
 }
 
-/// Executes a command and returns its reply, which says what went wrong, if anything did.
+/// Executes a command and returns its reply, which has the error if it fails.
 pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
     call.connection.place.traffic.executes(&command.name);
@@ -182,7 +182,8 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     });
     shared.fail_points.after(call, &mut reply);
     let time = running.elapsed();
-    // A client cannot fill the profiles and the table of collections with what it may not do, or with names that no collection can have.
+    // Records only admitted commands: a client must not fill the profiles and the table of collections by commands that it may not execute, or with
+    // invalid names.
     if is_admitted && shared.profiler.is_on() && !call.is_of_stranger() {
         profiler::record(call, &reply, time).await;
     }
@@ -193,7 +194,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     clock::append_to(&shared.database, reply)
 }
 
-/// Refuses a command that the client may not run.
+/// Refuses a command that the client may not execute.
 async fn admit(call: &Call<'_>) -> Result<()> {
     call.shared().fail_points.before(call).await?;
     api_version::check(call.command)?;
@@ -201,7 +202,7 @@ async fn admit(call: &Call<'_>) -> Result<()> {
 }
 
 async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    // A stranger does not move the clock.
+    // A client without a login must not advance the clock.
     if let Some(time) = call.command.cluster_time.filter(|_| !call.is_of_stranger()) {
         clock::hear(&call.shared().database, time);
     }
@@ -223,17 +224,17 @@ async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
 }
 
-/// Whether the client may ask for a further batch.
+/// Whether a reply has a cursor with further batches.
 pub(crate) fn has_open_cursor(reply: &RawDocument) -> bool {
     reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id")).is_ok_and(|id| id != 0)
 }
 
-/// Returns whether a client that allows it gets further replies without asking: the next batch of a cursor, the next state of the server.
+/// Whether a client that allows it gets further replies without further requests: the next batches of a cursor, or the next states of the server.
 pub(crate) fn continues(call: &Call<'_>, reply: &RawDocumentBuf) -> bool {
     match &*call.command.name {
         "getMore" => has_open_cursor(reply),
         "hello" | "isMaster" | "ismaster" => {
-            // Without a pause between them, the replies would have no end.
+            // Only if the command waits: without a pause, there would be an endless flood of replies.
             hello::waits(call) && reply.get_f64("ok").is_ok_and(|ok| ok > 0.0)
         }
         _ => false,

@@ -5,7 +5,7 @@ use bson::{DateTime, RawDocumentBuf, rawdoc};
 use super::Call;
 use crate::failure::{Code, Failure, Result};
 
-/// `replSetInitiate`: the set exists from the start, so that its configuration must be that of the server.
+/// `replSetInitiate`: the set exists from the start, so this only accepts the server's own configuration.
 pub(super) fn initiate(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let set = &*call.shared().settings.replica_set;
     let Some(config) = call.command.get("replSetInitiate")?.and_then(|config| config.as_document()) else {

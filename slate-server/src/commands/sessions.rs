@@ -9,7 +9,7 @@ use crate::{
     session::SessionId,
 };
 
-/// How many sessions a command may name: as many as drivers name at a time.
+/// Maximum number of sessions that a command may name: the most that drivers send at a time.
 const MAX_SESSIONS_NAMED: usize = 10_000;
 
 /// `startSession`.
@@ -27,7 +27,7 @@ pub(super) fn refresh(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{endSessions: [lsid, …]}`. Drivers send it without a login, too: who has not logged in has no sessions.
+/// `{endSessions: [lsid, …]}`. Drivers send it without a login, too: then there are no sessions to end.
 pub(super) async fn end(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let ids = ids(call)?;
     if call.is_of_stranger() {
@@ -37,8 +37,8 @@ pub(super) async fn end(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{killSessions: [lsid, …]}`: ends the sessions, or all of the user if none are named. An administrator ends those of others by their
-/// `lsid` with `uid`, as `currentOp` shows it.
+/// `{killSessions: [lsid, …]}`: ends these sessions, or all of the user if none is named. Administrators end those of others by an `lsid` with a
+/// `uid`, as `currentOp` shows it.
 pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let owner = call.owner();
     let has_users = call.shared().settings.authentication;
@@ -58,7 +58,7 @@ pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{killAllSessions: [{user, db}, …]}`: ends the sessions of these users, or all if none are named.
+/// `{killAllSessions: [{user, db}, …]}`: ends the sessions of these users, or all sessions if none is named.
 pub(super) async fn kill_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let names = list(call, |user| UserName::read(RawBsonRef::Document(user), call.command.database()))?;
     let mut owners = Vec::new();
@@ -70,12 +70,12 @@ pub(super) async fn kill_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// Reads the sessions of the user that a command names.
+/// Reads the user's sessions that a command names.
 fn ids(call: &Call<'_>) -> Result<Vec<SessionId>> {
     list(call, |lsid| SessionId::read(lsid, call.owner()))
 }
 
-/// Reads the documents of a command's first field.
+/// Reads the documents in the command's first field.
 fn list<T>(call: &Call<'_>, read: impl Fn(&RawDocument) -> Result<T>) -> Result<Vec<T>> {
     let name = &*call.command.name;
     let mistyped = || Failure::mistyped(name, "array of documents");

@@ -1,4 +1,4 @@
-//! What the server is and how it is doing.
+//! Information about the server and its state.
 
 use std::{fs, sync::atomic::Ordering, thread};
 
@@ -10,7 +10,7 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// The version of MongoDB whose behavior is offered.
+/// The version of MongoDB that the server reports, because it offers the behavior of that version.
 pub(super) const VERSION: &str = "8.2.0";
 
 /// The parameters that `getParameter` returns.
@@ -173,13 +173,13 @@ pub(super) fn parameter(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(reply)
 }
 
-/// Returns the name of this machine.
+/// Returns the host name of this machine.
 pub(super) fn host_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
     name.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "localhost".into())
 }
 
-/// Returns the kilobytes that a file of the system says of memory; 0 where there is no such file.
+/// Returns a field, in kilobytes, of a file in which Linux describes memory; 0 if that does not exist.
 fn memory_size(field: &str, file: &str) -> i64 {
     let text = fs::read_to_string(file).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(field));

@@ -1,4 +1,4 @@
-//! What the server knows about each command, in one table.
+//! The properties of each command, in one table.
 
 use std::{fmt, future::Future, pin::Pin};
 
@@ -20,40 +20,40 @@ use crate::{
 
 type Work<'c> = Pin<Box<dyn Future<Output = Result<RawDocumentBuf>> + Send + 'c>>;
 
-/// An implementation of a command.
+/// How a command is handled.
 #[derive(Clone, Copy)]
 pub(crate) enum Implementation {
     Immediate(fn(&Call<'_>) -> Result<RawDocumentBuf>),
     Waiting(for<'c> fn(&'c Call<'_>) -> Work<'c>),
     /// The library executes it.
     Library,
-    /// Fails with the command's name.
+    /// Is known but not supported: fails with the command's name.
     Unsupported,
 }
 
-/// What a command has in common with some others.
+/// A property that several commands share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trait {
-    /// Its value is the name of a collection of its database.
+    /// The value of the command's first field is a collection of its database.
     Collection,
-    /// Returns what is computed of the documents of its collection.
+    /// Returns results computed from the documents of its collection.
     Reads,
     /// May be repeated with the same transaction number.
     Retryable,
-    /// Belongs to version 1 of the stable API.
+    /// Is in version 1 of the stable API.
     Stable,
-    /// A transaction may contain it.
+    /// May be used in a transaction.
     Transaction,
     /// May write.
     Writes,
 }
 
-/// A command that the server has a name for.
+/// A known command.
 pub(crate) struct KnownCommand {
     pub(crate) name: &'static str,
     pub(crate) implementation: Implementation,
     traits: &'static [Trait],
-    /// Which users may run the command.
+    /// Which users may execute the command.
     pub(crate) rule: Rule,
 }
 
@@ -163,7 +163,7 @@ static COMMANDS: &[KnownCommand] = &[
     known("whatsmyuri", Immediate(status::my_uri), &[], Open),
 ];
 
-/// Returns a command by its name.
+/// Returns a command by its name; `None` if it is unknown.
 pub(crate) fn find(name: &str) -> Option<&'static KnownCommand> {
     let place = COMMANDS.binary_search_by(|known| known.name.cmp(name)).ok()?;
     COMMANDS.get(place)
@@ -175,7 +175,7 @@ pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|known| known.name)
 }
 
-/// Returns the names of the commands that are offered.
+/// Returns the names of the supported commands.
 pub(super) fn offered_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().filter(|known| !matches!(known.implementation, Unsupported)).map(|known| known.name)
 }

@@ -53,7 +53,7 @@ pub(super) async fn update(call: &Call<'_>) -> Result<RawDocumentBuf> {
             let mechanisms = mechanisms.unwrap_or_else(|| Mechanism::ALL.to_vec());
             Some(UserFields::derive(&name, text("pwd", password)?, digests(call)?, mechanisms).await?)
         }
-        // Without the password, keys can be given up, but none can be derived.
+        // Without the password, mechanisms can be removed but not added.
         (None, Some(kept)) => {
             let kept = kept.into_iter().map(|mechanism| Some((mechanism, known.credential(mechanism)?.clone())));
             let message = "mechanisms field must be a subset of previously set mechanisms";
@@ -88,7 +88,7 @@ pub(super) async fn remove_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "n": removed, "ok": 1.0 })
 }
 
-/// Deletes users, with their cursors and sessions; returns how many.
+/// Deletes users, with their cursors and sessions. Returns their number.
 async fn delete(call: &Call<'_>, filter: RawDocumentBuf) -> Result<i32> {
     let shared = call.shared();
     let deleted = shared.users.find(filter.clone(), rawdoc! {}, 0).await?;
@@ -145,7 +145,7 @@ pub(super) async fn info(call: &Call<'_>) -> Result<RawDocumentBuf> {
         ));
     }
     let filter = match wanted {
-        // What is not shown can be no condition either.
+        // A filter on hidden fields could reveal them.
         Some(wanted) if names_credentials(&wanted) => {
             return Err(Failure::new(Code::UNAUTHORIZED, "the argument 'filter' cannot name credentials"));
         }
@@ -159,13 +159,13 @@ pub(super) async fn info(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "users": shown, "ok": 1.0 })
 }
 
-/// Whether a filter reaches the keys of passwords, by a name or by an expression.
+/// Whether a filter refers to credentials, by a field name or in an expression.
 fn names_credentials(filter: &RawDocument) -> bool {
     let text = String::from_utf8_lossy(filter.as_bytes());
     ["credentials", "$expr", "$jsonSchema", "$where", "$$ROOT"].iter().any(|word| text.contains(word))
 }
 
-/// Returns what `usersInfo` shows of a user's document.
+/// Returns a user's document as `usersInfo` shows it.
 fn describe(document: &RawDocument, credentials: bool, privileges: bool) -> Result<RawDocumentBuf> {
     let mut shown = RawDocumentBuf::new();
     let mut mechanisms = RawArrayBuf::new();
@@ -194,7 +194,7 @@ fn describe(document: &RawDocument, credentials: bool, privileges: bool) -> Resu
 pub(super) fn roles_info(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let database = call.command.database();
     let read = |role| match Role::read(role, database) {
-        // A role that does not exist is left out.
+        // An unknown role is omitted.
         Err(failure) if failure.code == 31 => Ok(None),
         result => result.map(Some),
     };
@@ -208,7 +208,7 @@ pub(super) fn roles_info(call: &Call<'_>) -> Result<RawDocumentBuf> {
         }
         Some(name @ (RawBsonRef::String(_) | RawBsonRef::Document(_))) => read(name)?.into_iter().collect(),
         _ if call.truth("showBuiltinRoles")? => Role::all(database),
-        // There are no roles but those.
+        // There are only built-in roles.
         _ => Vec::new(),
     };
     let privileges = call.truth("showPrivileges")?;
@@ -239,7 +239,7 @@ fn target(call: &Call<'_>) -> Result<UserName> {
     UserName::checked(text(&format!("{name}.{name}"), value)?, database)
 }
 
-/// Refuses fields that a command about users does not have: an ignored restriction would be none.
+/// Refuses fields that a command about users does not have: an ignored restriction would not restrict.
 fn check_fields(call: &Call<'_>) -> Result<()> {
     let known = ["authenticationRestrictions", "customData", "digestPassword", "mechanisms", "pwd", "roles"];
     if let Some(name) = unknown_field(call.command.document(), &known)? {
@@ -253,7 +253,7 @@ fn check_fields(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reads the roles of a field.
+/// Reads a list of roles without duplicates; `None` if the field is missing.
 fn roles(call: &Call<'_>, field: &str) -> Result<Option<Vec<Role>>> {
     let Some(roles) = call.command.get(field)? else { return Ok(None) };
     let roles =
@@ -268,7 +268,7 @@ fn roles(call: &Call<'_>, field: &str) -> Result<Option<Vec<Role>>> {
     Ok(Some(read))
 }
 
-/// Reads the mechanisms for which keys are stored.
+/// Reads the mechanisms for which keys are stored; `None` if none is named.
 fn mechanisms(call: &Call<'_>) -> Result<Option<Vec<Mechanism>>> {
     let Some(names) = call.command.get("mechanisms")? else { return Ok(None) };
     let names = names.as_array().ok_or_else(|| Failure::mistyped("mechanisms", "array"))?;
@@ -283,7 +283,7 @@ fn mechanisms(call: &Call<'_>) -> Result<Option<Vec<Mechanism>>> {
     if mechanisms.is_empty() { Err(refused("mechanisms field must not be empty")) } else { Ok(Some(mechanisms)) }
 }
 
-/// Whether the server is to compute the digest of SCRAM-SHA-1, because the password is sent as it is.
+/// Whether the server must compute the digest for SCRAM-SHA-1, because the password is sent in plain text.
 fn digests(call: &Call<'_>) -> Result<bool> {
     Ok(call.command.get("digestPassword")?.is_none() || call.truth("digestPassword")?)
 }

@@ -1,16 +1,16 @@
-//! The cluster time: the logical clock of the library, in which commits are logged. It never goes back, and it advances with each write and
-//! with the times that clients have heard elsewhere.
+//! The cluster time: the logical clock of the library, in which commits are logged. It never goes back. Each write advances it, and so do later
+//! times that clients have received from other servers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bson::{RawDocumentBuf, Timestamp};
 use slate_core::aio::Database;
 
-/// The largest number of seconds by which a client may advance the clock: a day. A clock that is set to the time of another zone is at most
-/// 14 hours ahead. MongoDB believes a year, of times that one of its servers has signed; here, nothing is signed.
+/// Maximum number of seconds by which a client may advance the clock: a day. A clock set to the local time of another zone is at most 14 hours
+/// ahead. MongoDB accepts a year, for times that one of its servers has signed; here times are not signed.
 const MAX_DRIFT: u64 = 86_400;
 
-/// Advances the clock to a time that a client sends, unless that is far in the future.
+/// Advances the clock to a time that a client sends. Ignores a time that is too far in the future.
 pub(crate) fn hear(database: &Database, time: Timestamp) {
     if time <= database.last_time() {
         return;
@@ -21,14 +21,14 @@ pub(crate) fn hear(database: &Database, time: Timestamp) {
     }
 }
 
-/// The field `$clusterTime` up to its time, with the lengths of its documents.
+/// The field `$clusterTime` up to its timestamp, with the lengths of its documents.
 const BEFORE_CLUSTER_TIME: &[u8] = b"\x03$clusterTime\0\x58\0\0\0\x11clusterTime\0";
 
-/// The rest of the field, and `operationTime` up to its time. The signature is that of a server without keys.
+/// The rest of that field, and `operationTime` up to its timestamp. The signature is that of a server without keys.
 const BEFORE_OPERATION_TIME: &[u8] = b"\x03signature\0\x33\0\0\0\x05hash\0\x14\0\0\0\0\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x12keyId\0\0\0\0\0\0\0\0\0\0\0\x11operationTime\0";
 
-/// Appends the times that every reply of a member of a replica set has. Written as bytes, because it is part of every reply.
+/// Appends the times that a member of a replica set adds to every reply. Written as bytes, because that is fast.
 pub(crate) fn append_to(database: &Database, reply: RawDocumentBuf) -> RawDocumentBuf {
     append(database.last_time(), reply)
 }

@@ -12,35 +12,35 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// A command as it has arrived, with the fields that the server itself understands.
+/// A received command, with the fields that the server itself uses.
 #[derive(Debug, Default)]
 pub(crate) struct Command {
-    /// `None` while its fields are read.
+    /// `None` while the fields are being read.
     document: Option<Arc<RawDocumentBuf>>,
-    /// What the server knows about commands of this name.
+    /// The properties of the command; `None` if its name is unknown.
     pub(crate) known: Option<&'static KnownCommand>,
     pub(crate) name: Cow<'static, str>,
-    /// Where the document has the value of the name, if that is a string.
+    /// The range of the first field's value in the document, if that is a string.
     target: Option<Range<usize>>,
-    /// Where the document has the name of the database.
+    /// The range of the database's name in the document.
     database: Range<usize>,
-    /// Where the document has the session, if the command belongs to one.
+    /// The range of the `lsid` in the document; `None` if the command belongs to no session.
     session: Option<Range<usize>>,
     pub(crate) number: Option<i64>,
-    /// `autocommit: false`: the command belongs to a transaction.
+    /// Whether the command belongs to a transaction (`autocommit: false`).
     pub(crate) in_transaction: bool,
     pub(crate) starts_transaction: bool,
     pub(crate) read_concern: Option<ReadConcern>,
-    /// The time of the cluster that the client knows.
+    /// The cluster time that the client has sent.
     pub(crate) cluster_time: Option<Timestamp>,
     pub(crate) has_write_concern: bool,
     /// Whether the command has a field of the stable API.
     pub(crate) declares_api: bool,
-    /// Why a write concern cannot be satisfied. The write is done all the same, as in MongoDB.
+    /// Why the write concern cannot be satisfied; `None` if it can. The write is executed all the same, as in MongoDB.
     pub(crate) unsatisfied: Option<Unsatisfied>,
 }
 
-/// The parts of `readConcern` that need a server: the rest is checked by the library.
+/// The parts of `readConcern` that the server handles. The library checks the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadConcern {
     pub(crate) level: Option<String>,
@@ -48,33 +48,33 @@ pub(crate) struct ReadConcern {
     has_time: bool,
 }
 
-/// A write concern that no replica set of one member satisfies.
+/// A write concern that a replica set of one member cannot satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsatisfied {
-    /// More members than there are.
+    /// More members than the set has.
     Members,
     /// A mode that the set does not define.
     Mode,
 }
 
-/// The document of a command while its fields are read.
+/// An empty document, in place of that of a command whose fields are being read.
 static NO_FIELDS: LazyLock<RawDocumentBuf> = LazyLock::new(RawDocumentBuf::new);
 
-/// The longest name of a database or a collection that is shown, in bytes.
+/// Maximum length of the name of a database or a collection that is shown, in bytes.
 const MAX_NAME: usize = 255;
 
-/// Returns the full name of a collection, of a name that is too long its beginning.
+/// Returns the full name of a collection; a name that is too long is truncated.
 pub(crate) fn namespace(database: &str, collection: &str) -> String {
     let (database, collection) = (beginning(database, MAX_NAME), beginning(collection, MAX_NAME));
     format!("{database}.{collection}")
 }
 
-/// Returns the database and the collection of an element of `nsInfo`.
+/// Returns the database and the collection of an element of `nsInfo`; `None` if it is invalid.
 fn split_namespace(one: RawBsonRef<'_>) -> Option<(&str, &str)> {
     one.as_document()?.get_str("ns").ok()?.split_once('.')
 }
 
-/// Returns the place of the text of a string, without its length and its terminator, in the place of the string.
+/// Returns the range of a string's text, without its length and its terminator, from the range of the string.
 fn text_within(string: Range<usize>) -> Range<usize> {
     string.start + 4..string.end - 1
 }
@@ -84,7 +84,7 @@ fn timestamp(both: u64) -> Timestamp {
     Timestamp { time: part(both >> 32), increment: part(both) }
 }
 
-/// Returns the beginning of a text, of at most `most` bytes.
+/// Returns the first bytes of a text, at most `most`, up to the end of a character.
 pub(crate) fn beginning(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -127,7 +127,7 @@ impl Command {
         let bytes = document.as_bytes();
         let elements = Value::new(Kind::Document, bytes).as_document().into_iter().flat_map(|fields| fields.elements());
         let mut command = Self::default();
-        // Behind the length.
+        // The first element follows the length of the document.
         let mut end = 4;
         for (position, element) in elements.enumerate() {
             end += element.size();
@@ -141,7 +141,7 @@ impl Command {
                 command.read_field(element.name, element.value, place)?;
             }
         }
-        // Elements after a damaged one are not seen. One byte is left, the terminator.
+        // Elements after a damaged one were not read. Only the terminator may remain.
         if end + 1 != bytes.len() {
             return Err(damaged());
         }
@@ -214,18 +214,18 @@ impl Command {
         self.text(&self.database).unwrap_or_default()
     }
 
-    /// Returns the session, if the command belongs to one.
+    /// Returns the `lsid`; `None` if the command belongs to no session.
     pub(crate) fn session(&self) -> Option<&RawDocument> {
         let bytes = self.document().as_bytes().get(self.session.clone()?)?;
         RawDocument::from_bytes(bytes).ok()
     }
 
-    /// Returns the text at a place that was found to be one.
+    /// Returns the text in a range; `None` if it is not UTF-8.
     fn text(&self, place: &Range<usize>) -> Option<&str> {
         std::str::from_utf8(self.document().as_bytes().get(place.clone())?).ok()
     }
 
-    /// Whether commands of this name have something in common with others.
+    /// Whether the command has this trait.
     pub(crate) fn is(&self, wanted: Trait) -> bool {
         self.known.is_some_and(|known| known.is(wanted))
     }
@@ -235,7 +235,7 @@ impl Command {
         self.document.as_deref().unwrap_or(&NO_FIELDS)
     }
 
-    /// Returns a field.
+    /// Returns a field by its name; `None` if it is missing.
     pub(crate) fn get(&self, name: &str) -> Result<Option<RawBsonRef<'_>>> {
         Ok(self.document().get(name)?)
     }
@@ -246,20 +246,20 @@ impl Command {
             || (self.name == "aggregate" && matches!(self.get("explain"), Ok(Some(RawBsonRef::Boolean(true)))))
     }
 
-    /// Returns what the `hello` of a driver says about the client.
+    /// Returns the description of the client in the `hello` of a driver.
     pub(crate) fn client_metadata(&self) -> Option<&RawDocument> {
         let is_hello = matches!(&*self.name, "hello" | "isMaster" | "ismaster");
         if is_hello { self.document().get_document("client").ok() } else { None }
     }
 
-    /// Returns the collection that the command reads or writes, if it is about one.
+    /// Returns the collection that the command reads or writes; `None` if it has none.
     pub(crate) fn collection(&self) -> Option<&str> {
         if self.is(Trait::Collection) {
             return self.text(self.target.as_ref()?);
         }
         match &*self.name {
             "getMore" => self.document().get_str("collection").ok(),
-            // The collection of the command that is explained.
+            // The collection of the explained command.
             "explain" => {
                 let (name, target) = self.document().get_document("explain").ok()?.iter().next()?.ok()?;
                 let known = commands::find(name.as_str()).filter(|known| known.is(Trait::Collection));
@@ -269,8 +269,8 @@ impl Command {
         }
     }
 
-    /// Returns the full name of the collection, or what MongoDB writes in its place for a command that is about none. Of a name that is
-    /// too long for a collection it is the beginning.
+    /// Returns the full name of the collection. For a command without a collection, MongoDB's `$cmd` or `$cmd.aggregate` replaces it. A name that
+    /// is too long is truncated.
     pub(crate) fn namespace(&self) -> String {
         let target = match (self.collection(), &*self.name) {
             (Some(collection), _) => collection,
@@ -280,7 +280,7 @@ impl Command {
         namespace(self.database(), target)
     }
 
-    /// Returns the databases and the collections that a `bulkWrite` names, and `None` for what is no name; nothing for another command.
+    /// Returns the databases and collections of a `bulkWrite`, `None` for an invalid name; empty for another command.
     pub(crate) fn bulk_namespaces(&self) -> Vec<Option<(&str, &str)>> {
         if self.name != "bulkWrite" {
             return Vec::new();
@@ -289,8 +289,8 @@ impl Command {
         namespaces.into_iter().flatten().map(split_namespace).collect()
     }
 
-    /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without
-    /// the read concern, which concerns the transaction, and without a write concern that only a larger set can satisfy.
+    /// Returns the command for the library, without what the server handles: times of the read concern; the whole read concern in a transaction or
+    /// a `getMore`; a write concern that only a larger set satisfies.
     pub(crate) fn for_library(&self) -> Result<Arc<RawDocumentBuf>> {
         let drops_concern = self.in_transaction || self.name == "getMore";
         let concern = self.read_concern.as_ref().filter(|concern| drops_concern || concern.has_time);

@@ -39,34 +39,34 @@ const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a client may take for its first message.
 const FIRST_PATIENCE: Duration = Duration::from_secs(30);
 
-/// One client.
+/// A connection of a client.
 pub(crate) struct Connection {
     pub(crate) shared: Arc<Shared>,
     pub(crate) id: i64,
     pub(crate) local: Address,
     pub(crate) peer: Address,
     pub(crate) login: Login,
-    /// The subject of the client's certificate, which was verified.
+    /// The subject of the client's verified certificate; `None` without one.
     pub(crate) certificate: Option<String>,
-    /// Where the running command is found by others.
+    /// The entry of this connection in the list of operations.
     pub(crate) place: Arc<Place>,
 }
 
-/// What becomes of a connection after a request.
+/// What happens to a connection after a request.
 enum After {
     Continue,
     Close,
 }
 
 impl Connection {
-    /// Makes the handshake of TLS, if there is one, and answers the requests of a client, one after the other, until it or the server ends
-    /// the connection. One that is refused gets the reason as the reply to its first request.
+    /// Performs the TLS handshake, if TLS is on. Then executes the requests of the client, one after the other, until the client or the server ends
+    /// the connection. With `refusal`, replies with it to the first request.
     pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted, refusal: Option<Failure>) {
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
         let admission = if refusal.is_some() { Admission::Refused } else { Admission::Admitted };
         let place = shared.operations.enter(id, accepted.peer().clone(), admission);
         let _entered = EnteredPlace { shared, place: &place };
-        // A later stop notifies the place.
+        // A stop after this check notifies the place.
         if *shared.stopping.borrow() {
             return;
         }
@@ -82,7 +82,7 @@ impl Connection {
             let connection = Self { shared, id, local, peer, place, login, certificate };
             connection.exchange(&mut inbox, &mut writes, refusal).await;
         };
-        // A dismissed connection ends at once, also during the handshake and while a command of it runs.
+        // A dismissed connection is closed at once, even during the handshake or a command.
         tokio::select! {
             biased;
             () = place.dismissed() => {}
@@ -90,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Answers requests until the client or the server ends the connection.
+    /// Executes requests until the client or the server ends the connection.
     async fn exchange(
         self,
         inbox: &mut Inbox<impl AsyncRead + Unpin>,
@@ -103,7 +103,7 @@ impl Connection {
             return;
         }
         let place = Arc::clone(&connection.place);
-        // Waits for the whole life of the connection.
+        // One future for the whole connection.
         let mut ended = pin!(place.ended());
         let mut patience = pin!(sleep(FIRST_PATIENCE));
         let mut is_first = true;
@@ -120,7 +120,7 @@ impl Connection {
                 () = &mut ended => return,
                 () = &mut patience, if is_first || is_stranger => return,
             };
-            // A client whose next request is always there does not keep the server from stopping.
+            // Checks this even if a request is waiting: otherwise a busy client could prevent the server from stopping.
             if !matches!(has_stopped.has_changed(), Ok(false)) {
                 return;
             }
@@ -149,12 +149,13 @@ impl Connection {
         }
     }
 
-    /// Whether nobody has logged in where that is required: such a client sends small messages only, and is not to be silent for long.
+    /// Whether the client has not logged in although the server requires it. Such a client may send only small messages, and must not be silent for
+    /// long.
     pub(crate) fn is_of_stranger(&self) -> bool {
         self.shared.settings.authentication && self.login.user().is_none()
     }
 
-    /// Sends a reply after which the connection is closed.
+    /// Sends a last reply before the connection is closed.
     async fn say_farewell(
         &self,
         request: i32,
@@ -169,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// Executes a request and sends its replies: one, none, or as many as an exhaust cursor has.
+    /// Executes a request and sends its replies: one, none, or several for an exhaust cursor.
     async fn answer(
         &self,
         request: Request,
@@ -179,7 +180,7 @@ impl Connection {
         let Request { id, kind, command, compressor } = request;
         let mut command = match Command::read(command) {
             Ok(command) => Arc::new(command),
-            // To a reply that it does not expect, a client would take the next one for another.
+            // A client that expects no reply would read one as the reply to its next request.
             Err(_) if matches!(kind, RequestKind::Message { expects_reply: false, .. }) => return Ok(After::Continue),
             Err(failure) => {
                 let head = ReplyHead { id: 0, response_to: id, kind: kind.reply(), compressor };
@@ -204,7 +205,7 @@ impl Connection {
                     gone: &gone,
                     closes: AtomicBool::new(false),
                 };
-                // Pinned here, because a future that is handed on is copied, and this one is large.
+                // Pinned here, because passing a future on copies it, and this one is large.
                 let execute = pin!(commands::execute(&call));
                 let mut work = pin!(trace::command(&call, execute));
                 let reply = tokio::select! {
@@ -213,7 +214,7 @@ impl Connection {
                     () = inbox.closed() => None,
                 };
                 let Some(reply) = reply else {
-                    // The client has vanished: its command ends, and nobody reads the reply.
+                    // The client has disconnected: the command is cancelled, and its reply is not sent.
                     token.cancel();
                     gone.notify_one();
                     work.await;
@@ -227,7 +228,7 @@ impl Connection {
                 return Ok(After::Close);
             }
             if !has_more && inbox.holds_memory() {
-                // A client that does not read its reply keeps no memory for its command.
+                // Releases the memory of the command, so that a client that does not read its reply does not hold it.
                 command = Arc::default();
                 inbox.release();
             }
@@ -255,7 +256,7 @@ impl Connection {
         let encoded = unless_too_long(reply.encoded().await, head, length)?;
         self.place.traffic.sent(encoded.len());
         let mut write = pin!(encoded.write_to(writes));
-        // Most replies fit into the buffer of the socket, and need no clock.
+        // Most replies fit into the buffer of the socket, and need no timer.
         match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {
             Poll::Ready(written) => written?,
             Poll::Pending => timeout(WRITE_PATIENCE, write).await.map_err(|_| WireError::Truncated("reply"))??,
@@ -264,7 +265,7 @@ impl Connection {
     }
 }
 
-/// The place of a connection among the operations, until it is dropped.
+/// Adds a connection to the operations. Dropping this removes it.
 struct EnteredPlace<'c> {
     shared: &'c Shared,
     place: &'c Place,
@@ -276,7 +277,7 @@ impl Drop for EnteredPlace<'_> {
     }
 }
 
-/// Returns the id of a message that is refused for its length, and the reply to it.
+/// Returns the id of a message that was refused for its size, and the reply to it; `None` for another error.
 fn too_much(error: &WireError) -> Option<(i32, Failure)> {
     match error {
         WireError::BeforeLogin { id, .. } => Some((*id, Failure::new(Code::UNAUTHORIZED, error.to_string()))),
@@ -285,11 +286,11 @@ fn too_much(error: &WireError) -> Option<(i32, Failure)> {
     }
 }
 
-/// Returns a reply with an error in the place of one that is too long. A reply is a batch of at most 16 MiB, or one document of an explain that is too
-/// long.
+/// Replaces a reply that exceeds a message by an error. A batch has at most 16 MiB; only the document of an explain can be too long.
 ///
 /// # Errors
-/// Those of encoding that have another cause than the length: the client must not take a write that was made for one that was refused.
+/// The errors of encoding that have another cause than the length. These are not replaced: the client must not take a write that was made for a
+/// refused one.
 fn unless_too_long(encoded: Result<Encoded, WireError>, head: ReplyHead, length: usize) -> Result<Encoded, WireError> {
     match encoded {
         Ok(encoded) if encoded.len() <= MAX_MESSAGE => Ok(encoded),

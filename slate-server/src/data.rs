@@ -1,4 +1,4 @@
-//! Commands of the library: alone, in a transaction of a session, as retryable writes, at the snapshot of a session.
+//! Commands of the library: alone, in a transaction, as a retryable write, or at the snapshot of a session.
 
 mod awaiting;
 mod retryable;
@@ -39,7 +39,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(reply)
 }
 
-/// Forgets the times of collections that a command has dropped or renamed.
+/// Removes the times of collections that a command has dropped or renamed.
 fn forget_dropped(call: &Call<'_>) {
     let (command, top) = (call.command, &call.shared().top);
     match &*command.name {
@@ -58,12 +58,12 @@ fn forget_dropped(call: &Call<'_>) {
     }
 }
 
-/// Executes the command where its fields say: in a transaction, as a retryable write, at a snapshot or alone.
+/// Executes the command in the scope that its fields select: in a transaction, as a retryable write, at a snapshot or alone.
 async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let shared = call.shared();
     let session = command.session().map(|lsid| SessionId::read(lsid, call.owner())).transpose()?;
-    // A client that has not logged in takes no place among the sessions.
+    // A client that has not logged in must not create sessions.
     if let Some(id) = session.filter(|_| !call.is_of_stranger()) {
         shared.sessions.use_session(id)?;
     }
@@ -101,7 +101,7 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                     None => auth::narrowed(call)?,
                 };
                 let document = rewritten.map_or_else(|| command.for_library(), |rewritten| Ok(Arc::new(rewritten)))?;
-                // A user who may close every cursor closes them without being taken for the owner of any.
+                // A user who may close every cursor closes them without being their owner.
                 let closes_all = command.name == "killCursors"
                     && auth::holds(call, &auth::Target::Cluster, auth::Action::KillAnyCursor);
                 if command.name == "getMore" {
@@ -128,13 +128,13 @@ pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
     }
 }
 
-/// Returns whether a write has refused a statement. `bulkWrite` counts them, because their errors can be in a later batch of its cursor.
+/// Returns whether a write has failed statements. A `bulkWrite` counts them, because their errors can be in a later batch of its cursor.
 fn has_refused(reply: &RawDocument) -> bool {
     let count = reply.get("nErrors").ok().flatten();
     count.map_or_else(|| reply.get_array("writeErrors").is_ok(), |errors| errors.as_i32() != Some(0))
 }
 
-/// Returns the failure of the first statement that an `insert`, `update` or `delete` has refused.
+/// Returns the failure of the first failed statement of an `insert`, `update` or `delete`; `None` if all have succeeded.
 pub(crate) fn first_write_error(reply: &RawDocument) -> Option<Failure> {
     let failure = |error: &RawDocument| {
         Some(Failure::of_reply(error.get_i32("code").ok()?, error.get_str("errmsg").unwrap_or_default()))

@@ -1,4 +1,4 @@
-//! Failures on demand, for the tests of drivers: `configureFailPoint`, offered only by [`Server::test_commands`](crate::Server::test_commands).
+//! Simulated failures for the tests of drivers: `configureFailPoint`, offered only by [`Server::test_commands`](crate::Server::test_commands).
 //!
 //! | fail point | effect |
 //! |---|---|
@@ -34,7 +34,7 @@ const RETRYABLE_WRITE: &str = "onPrimaryTransactionalWrite";
 #[derive(Debug, Default)]
 pub(crate) struct FailPoints {
     is_offered: bool,
-    /// Whether a fail point may be on, so that commands of a server without one lock nothing.
+    /// Whether a fail point may be on. Without one, commands take no lock.
     may_fail: AtomicBool,
     points: Mutex<BTreeMap<&'static str, FailPoint>>,
 }
@@ -73,10 +73,10 @@ impl FailPoints {
         Self { is_offered, ..Self::default() }
     }
 
-    /// Lets a command wait, closes its connection or fails instead of its execution.
+    /// Delays a command, closes its connection, or lets it fail before its execution.
     ///
     /// # Errors
-    /// Fails with what the fail point says.
+    /// Fails with the error of the fail point.
     pub(crate) async fn before(&self, call: &Call<'_>) -> Result<()> {
         if !self.may_fail.load(Ordering::Acquire) || call.command.name == "configureFailPoint" {
             return Ok(());
@@ -88,7 +88,7 @@ impl FailPoints {
         let is_get_more = call.command.name == "getMore";
         let data = self.enter(COMMAND, |data| data.acts_before() && data.concerns(call)).map(|mut data| {
             if is_get_more && !call.command.in_transaction {
-                // The command fails before its cursor is known, so the error has no label of change streams.
+                // The real error would precede the look-up of the cursor, so it has no label of change streams.
                 data.labels.get_or_insert_default();
             }
             data
@@ -117,7 +117,7 @@ impl FailPoints {
         })
     }
 
-    /// Appends the error of a write concern to the reply of a command that was executed.
+    /// Appends the write concern error of a fail point to the reply of an executed command.
     pub(crate) fn after(&self, call: &Call<'_>, reply: &mut RawDocumentBuf) {
         if !self.may_fail.load(Ordering::Acquire) || matches!(reply.get("writeConcernError"), Ok(Some(_))) {
             return;
@@ -136,11 +136,11 @@ impl FailPoints {
         }
     }
 
-    /// Fails a retryable write instead of its commit, or closes its connection after it. MongoDB counts the statements of a write, not
-    /// the commands.
+    /// Lets a retryable write fail before its commit, or closes its connection after it. Counts the statements of a write, as MongoDB does, not the
+    /// commands.
     ///
     /// # Errors
-    /// Fails with what the fail point says.
+    /// Fails with the error of the fail point.
     pub(crate) fn on_write(&self, call: &Call<'_>) -> Result<()> {
         if !self.may_fail.load(Ordering::Acquire) {
             return Ok(());
@@ -157,7 +157,7 @@ impl FailPoints {
         data.code.map_or(Ok(()), |code| Err(Failure::of_reply(code, message)))
     }
 
-    /// Counts a command that a fail point is about. Returns the data if the fail point is on.
+    /// Counts a command that a fail point applies to. Returns the fail point's data; `None` if it is off.
     fn enter(&self, name: &str, is_about: impl FnOnce(&FailPointData) -> bool) -> Option<FailPointData> {
         let mut points = self.lock();
         let point = points.get_mut(name).filter(|point| is_about(&point.data))?;
@@ -171,7 +171,7 @@ impl FailPoints {
     }
 }
 
-/// `{configureFailPoint: name, mode, data}`; returns how often the fail point has acted before.
+/// `{configureFailPoint: name, mode, data}`; returns how often the fail point has been active before.
 pub(crate) fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (command, fail_points) = (call.command, &call.shared().fail_points);
     if !fail_points.is_offered {
@@ -216,7 +216,7 @@ impl Mode {
         }
     }
 
-    /// Returns whether the fail point is on, and counts.
+    /// Returns whether the fail point is on, and counts this use.
     fn enter(&mut self) -> bool {
         match *self {
             Self::Off => false,
@@ -277,7 +277,7 @@ impl FailPointData {
         self.code.is_some() || self.closes == Some(true) || self.block.is_some()
     }
 
-    /// Whether a command is one of those that the fail point is about.
+    /// Whether the fail point applies to a command.
     fn concerns(&self, call: &Call<'_>) -> bool {
         let command = call.command;
         let name = canonical(&command.name);
@@ -287,7 +287,7 @@ impl FailPointData {
     }
 }
 
-/// Returns the name by which fail points know a command that has two.
+/// Returns the name that fail points use for a command with two names.
 fn canonical(name: &str) -> &str {
     match name {
         "ismaster" => "isMaster",

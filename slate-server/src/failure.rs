@@ -5,14 +5,14 @@ use slate_core::{Error, ErrorKind};
 
 use crate::labels;
 
-/// What went wrong with a command, as its reply says it.
+/// The failure of a command, as its reply reports it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: i32,
     name: String,
     message: String,
     labels: Vec<String>,
-    /// Whether the labels are all that a fail point wants.
+    /// Whether the labels are complete, because a fail point has set them.
     has_all_labels: bool,
     /// Fields about the failure: `keyPattern`, `keyValue`, `errInfo`.
     details: Option<RawDocumentBuf>,
@@ -51,7 +51,7 @@ impl Code {
 }
 
 impl Failure {
-    /// A failure that a reply of the library reports by its code.
+    /// Returns the failure with this code. Its name is `Location…` unless the code is known here.
     pub(crate) fn of_reply(code: i32, message: &str) -> Self {
         let known =
             [Code::WRITE_CONFLICT, Code::TIME_LIMIT, Code::INTERRUPTED].into_iter().find(|known| known.0 == code);
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// The failure of a command that MongoDB has and Slate does not offer.
+    /// Returns the failure of a command or option of MongoDB that Slate does not support.
     pub(crate) fn not_implemented(what: &str) -> Self {
         Self::new(Code::NOT_IMPLEMENTED, format!("Slate does not support {what}"))
     }
@@ -97,13 +97,13 @@ impl Failure {
         Self { labels, has_all_labels: true, ..self }
     }
 
-    /// Adds the error of a write concern, which the reply states beside the failure.
+    /// Adds a write concern error, which the reply has beside the failure.
     pub(crate) fn with_write_concern_error(mut self, error: RawDocumentBuf) -> Self {
         self.details.get_or_insert_default().append(cstr!("writeConcernError"), error);
         self
     }
 
-    /// Returns whether the work can be repeated as a whole: another writer was first.
+    /// Returns whether repeating the whole work can succeed: it conflicted with another writer.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code == Code::WRITE_CONFLICT.0
     }

@@ -1,4 +1,4 @@
-//! What fuzzers call; not part of the API.
+//! Entry points for fuzzers; not part of the API.
 
 use crate::{
     command::Command,
@@ -8,11 +8,11 @@ use crate::{
 /// The op codes of requests.
 const OP_CODES: [i32; 3] = [2004, 2012, 2013];
 
-/// Decodes bytes as a message, and as the body of a message whose kind the first byte chooses. What was decoded is the same after it was
-/// encoded and decoded once more. Returns whether one of them was a message.
+/// Decodes bytes as a message, and as the body of a message whose kind the first byte selects. A decoded message must be the same after it is
+/// encoded and decoded again. Returns whether at least one of the two was a valid message.
 ///
 /// # Panics
-/// If it is not.
+/// If the command of a message differs after that.
 pub fn message(data: &[u8]) -> bool {
     let is_message = decode(data);
     let Some((kind, body)) = data.split_first() else { return is_message };

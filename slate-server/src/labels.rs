@@ -1,4 +1,4 @@
-//! Labels of errors, by which drivers decide what they repeat.
+//! Error labels, by which drivers decide what to retry.
 
 use bson::{RawArrayBuf, RawDocumentBuf, cstr};
 
@@ -7,26 +7,26 @@ use crate::{
     failure::{Code, Failure},
 };
 
-/// The label of errors after which a driver runs the whole transaction again.
+/// The label of errors after which a driver retries the whole transaction.
 const TRANSIENT: &str = "TransientTransactionError";
 
-/// The label of errors after which a driver sends a write, a commit or an abort again.
+/// The label of errors after which a driver retries a write, a commit or an abort.
 const RETRYABLE_WRITE: &str = "RetryableWriteError";
 
-/// The label of a commit whose outcome is not known.
+/// The label of a commit with an unknown outcome.
 pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
 
-/// The labels of failures after which a driver resumes a change stream, or does not.
+/// The labels of errors after which a driver resumes a change stream, and after which it does not.
 const RESUMABLE: &str = "ResumableChangeStreamError";
 const NOT_RESUMABLE: &str = "NonResumableChangeStreamError";
 
-/// Failures that pass for a change stream, beside those that pass for every command.
+/// Codes that are transient for a change stream, in addition to those that are transient for every command.
 const PASSING_FOR_STREAMS: [i32; 5] = [63, 133, 150, 234, 13388];
 
 /// Failures that end a change stream: `ChangeStreamFatalError` and `ChangeStreamHistoryLost`.
 const FATAL_FOR_STREAMS: [i32; 2] = [280, 286];
 
-/// Failures that pass: MongoDB's category `RetriableError`.
+/// Transient errors: MongoDB's category `RetriableError`.
 const PASSING: [Code; 13] = [
     Code(6, "HostUnreachable"),
     Code(7, "HostNotFound"),
@@ -43,10 +43,10 @@ const PASSING: [Code; 13] = [
     Code(13436, "NotPrimaryOrSecondary"),
 ];
 
-/// Failures of a transaction that has lost against another one or whose snapshot is gone.
+/// Codes of a transaction that conflicted with another one, or whose snapshot is gone.
 const LOST: [i32; 6] = [24, Code::WRITE_CONFLICT.0, Code::SNAPSHOT_TOO_OLD.0, 246, Code::NO_SUCH_TRANSACTION.0, 267];
 
-/// Returns the name of a failure that passes.
+/// Returns the name of a transient error; `None` for other codes.
 pub(crate) fn name_of(code: i32) -> Option<&'static str> {
     PASSING.iter().find(|known| known.0 == code).map(|known| known.1)
 }
@@ -60,7 +60,7 @@ pub(crate) fn add(command: &Command, failure: Failure) -> Failure {
     if passes && is_repeated(command) { failure.with_label(RETRYABLE_WRITE) } else { failure }
 }
 
-/// Adds the labels of a change stream. `is_of_stream` tells whether the command is one of a stream.
+/// Adds the labels of a change stream. `is_of_stream` returns whether the command belongs to one.
 pub(crate) fn add_of_stream(failure: Failure, is_of_stream: impl FnOnce() -> bool) -> Failure {
     if FATAL_FOR_STREAMS.contains(&failure.code) {
         return failure.with_label(NOT_RESUMABLE);
@@ -69,7 +69,7 @@ pub(crate) fn add_of_stream(failure: Failure, is_of_stream: impl FnOnce() -> boo
     if passes && is_of_stream() { failure.with_label(RESUMABLE) } else { failure }
 }
 
-/// Appends the label of a write that was done, but not as its write concern demands.
+/// Appends the retry label to the reply of a write that was made, but whose write concern failed with a transient error.
 pub(crate) fn add_to_reply(command: &Command, code: i32, reply: &mut RawDocumentBuf) {
     if name_of(code).is_some() && is_repeated(command) {
         let labels: RawArrayBuf = [RETRYABLE_WRITE].into_iter().collect();
@@ -77,7 +77,7 @@ pub(crate) fn add_to_reply(command: &Command, code: i32, reply: &mut RawDocument
     }
 }
 
-/// Whether a driver may send the command again by itself.
+/// Whether drivers retry this command.
 fn is_repeated(command: &Command) -> bool {
     ends_transaction(command) || (command.number.is_some() && !command.in_transaction)
 }

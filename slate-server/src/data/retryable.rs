@@ -10,11 +10,11 @@ use crate::{
     session::{Record, SessionId, SessionState, Work},
 };
 
-/// The longest reply in bytes that a session keeps in memory.
+/// Maximum length in bytes of a reply that a session holds in memory.
 const MAX_CACHED_REPLY: usize = 1 << 12;
 
-/// Executes a write that the client repeats with the same number if it hears nothing. Its record is committed together with it, and a
-/// repetition returns the recorded reply.
+/// Executes a retryable write: a client repeats it with the same number if it receives no reply. A record is committed together with the write, and
+/// a repetition returns the reply in the record.
 pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let session = shared.sessions.use_session(id)?;
@@ -41,17 +41,17 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
             }
         };
     }
-    // A new number ends what the session had open.
+    // A new number ends the session's transaction, if one is open.
     state.number = Some(number);
     state.work = Work::Aborted;
-    // The fail point acts before the transaction, which another thread may execute and repeat.
+    // The fail point acts before the transaction, because that may be executed by another thread, and repeatedly.
     let written = match shared.fail_points.on_write(call) {
         Ok(()) => write(call, id, number).await,
         Err(failure) => Err(failure.into()),
     };
     match written {
         Ok(reply) => {
-            // A long reply is read from its record if the client asks for it again.
+            // A longer reply is read from its record if the client repeats the write.
             let is_short = reply.as_bytes().len() <= MAX_CACHED_REPLY;
             state.work = if is_short { Work::Wrote(reply.clone()) } else { Work::Recorded };
             Ok(reply)
@@ -63,7 +63,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
             known_reply(&mut state).ok_or_else(|| unknown(number))
         }
         Err(Unwritten::Failed(failure)) => {
-            // Nothing was written: the same number may be sent again. If that is not known, the record says it.
+            // Nothing was written, so the same number may be sent again; if the outcome is unknown, the record decides.
             state.is_loaded = false;
             state.number = None;
             state.work = Work::None;
@@ -72,7 +72,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     }
 }
 
-/// Returns the reply of the session's last write. A long one does not stay in memory: it is read from its record if the client asks again.
+/// Returns the reply of the session's last write, if it is in memory. A long one is then removed from memory; its record has it.
 fn known_reply(state: &mut SessionState) -> Option<RawDocumentBuf> {
     match &state.work {
         Work::Wrote(reply) if reply.as_bytes().len() <= MAX_CACHED_REPLY => Some(reply.clone()),
@@ -84,9 +84,9 @@ fn known_reply(state: &mut SessionState) -> Option<RawDocumentBuf> {
     }
 }
 
-/// Why a write has changed nothing.
+/// Why the write was not made.
 enum Unwritten {
-    /// A server in another process over the same store has written it, or a later one, and has recorded that.
+    /// A server in another process on the same store has recorded this write or a later one.
     Recorded,
     Failed(Failure),
 }

@@ -10,8 +10,7 @@ use crate::{
     session::{SessionId, SessionSnapshot},
 };
 
-/// Executes a read with the level `snapshot`. The first one of a session takes a snapshot, and its reply says the time of the snapshot; the
-/// later ones name that time.
+/// Executes a read with the level `snapshot`. The first one of a session takes a snapshot and returns its time; later ones specify that time.
 pub(super) async fn run(call: &Call<'_>, session: Option<SessionId>, concern: &ReadConcern) -> Result<RawDocumentBuf> {
     if !call.command.is(Trait::Reads) {
         let message = format!("the command '{}' does not support readConcern level 'snapshot'", call.command.name);
@@ -44,7 +43,7 @@ async fn take(
             held.map(|held| (time, held.snapshot.clone())).ok_or_else(too_old)
         }
         None => {
-            // The session's older snapshot gives its place back.
+            // Drops the session's older snapshot first, to free its quota.
             state.snapshot = None;
             let place = shared.snapshots.take(call.owner().map(Into::into))?;
             let (time, snapshot) = (shared.database.next_time(), call.unless_ended(shared.database.snapshot()).await??);
@@ -55,7 +54,7 @@ async fn take(
     }
 }
 
-/// Returns the reply with `atClusterTime`: in its cursor, or beside the other fields.
+/// Returns the reply with `atClusterTime`: in its cursor if it has one, otherwise as a field.
 fn with_time(reply: &bson::RawDocument, time: Timestamp) -> Result<RawDocumentBuf> {
     let mut copy = RawDocumentBuf::new();
     let mut is_in_cursor = false;

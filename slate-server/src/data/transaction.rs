@@ -15,10 +15,10 @@ use crate::{
     stages,
 };
 
-/// MongoDB's levels of a transaction's read concern.
+/// The levels that MongoDB allows in a transaction's read concern.
 const LEVELS: [&str; 3] = ["local", "majority", "snapshot"];
 
-/// Executes a command in a transaction, which it may begin. A failure ends the transaction.
+/// Executes a command in a transaction, and begins it if the command says so. A failure ends the transaction.
 pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     check_command(call)?;
@@ -33,7 +33,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     let open = open(id, &mut state, number)?;
-    // An aggregation writes with `$out` and `$merge` alone, which a transaction refuses.
+    // An aggregation writes only with `$out` and `$merge`, which are refused in transactions.
     open.has_written |= call.command.is(Trait::Writes) && call.command.name != "aggregate";
     let result = run_within_life(call, open).await;
     open.cursors.are_open |= result.as_ref().is_ok_and(|reply| has_open_cursor(reply));
@@ -43,7 +43,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     result
 }
 
-/// Executes a command in a transaction, whose lifetime ends it. A transaction that waits for a command is ended by the sweep.
+/// Executes a command in a transaction, until the transaction's lifetime is over. Between commands, the periodic sweep ends overdue transactions.
 async fn run_within_life(call: &Call<'_>, open: &OpenTransaction) -> Result<RawDocumentBuf> {
     let token = call.token.child();
     let command = call.command.for_library()?;
@@ -73,7 +73,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     match call.end() {
         None => commit.await?,
         Some(end) => {
-            // The commit goes on after its time. A repetition waits for it, because it holds the session.
+            // The commit continues after the deadline. A repetition waits for it, because the commit holds the session's lock.
             let over = || Failure::new(Code::TIME_LIMIT, "operation exceeded time limit");
             let ended = timeout_at(end.into(), tokio::spawn(commit)).await.map_err(|_| over())?;
             ended.map_err(|_| Failure::new(Code::INTERRUPTED, "the commit was interrupted"))??;
@@ -86,7 +86,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(reply)
 }
 
-/// Commits the transaction of a session, whose state is locked until the commit has ended.
+/// Commits the transaction of a session. The state stays locked until the commit has ended.
 async fn commit_number(
     shared: &Shared,
     id: SessionId,
@@ -94,7 +94,7 @@ async fn commit_number(
     mut state: OwnedMutexGuard<SessionState>,
 ) -> Result<()> {
     if state.number < Some(number) {
-        // A server in another process over the same store may have committed it.
+        // A server in another process on the same store may have committed it.
         state.is_loaded = false;
         Record::load(shared, id, &mut state).await?;
     }
@@ -106,7 +106,7 @@ async fn commit_number(
         return Err(none(number, state.number));
     };
     if is_overdue {
-        // The reply is as after the sweep of overdue transactions.
+        // The reply is the same as after the sweep of overdue transactions.
         drop(open);
         return Err(aborted(number));
     }
@@ -137,7 +137,7 @@ async fn commit_number(
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-            // The record says what became of it.
+            // The outcome is unknown, so it is read from the record later.
             (state.is_loaded, state.number, state.work) = (false, None, Work::None);
             Err(Failure::from(error).with_label(UNKNOWN_COMMIT))
         }
@@ -157,7 +157,7 @@ pub(crate) async fn abort(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// Refuses what a transaction cannot contain.
+/// Refuses commands and options that are not allowed in a transaction.
 fn check_command(call: &Call<'_>) -> Result<()> {
     let command = call.command;
     if !command.is(Trait::Transaction) {
@@ -194,7 +194,7 @@ fn check_command(call: &Call<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses new indexes of a collection that the transaction has not created.
+/// Refuses new indexes on a collection that the transaction has not created.
 async fn check_new_indexes(call: &Call<'_>) -> Result<()> {
     let command = call.command;
     let Some(collection) = command.get("createIndexes")?.and_then(RawBsonRef::as_str) else { return Ok(()) };
@@ -255,7 +255,7 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
 /// Returns the open transaction with this number.
 ///
 /// # Errors
-/// Fails as MongoDB does if it is not the session's.
+/// Fails as in MongoDB if the session has no open transaction with this number.
 fn open(id: SessionId, state: &mut SessionState, number: i64) -> Result<&mut OpenTransaction> {
     check_age(id, state, number)?;
     let active = state.number;
@@ -284,7 +284,7 @@ fn none(number: i64, active: Option<i64>) -> Failure {
     Failure::new(Code::NO_SUCH_TRANSACTION, message)
 }
 
-/// Refuses a number that is lower than the session's.
+/// Refuses a number below the session's.
 pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Result<()> {
     match state.number {
         _ if number < 0 => Err(Failure::new(Code::INVALID_OPTIONS, "Transaction number cannot be negative")),
@@ -301,7 +301,7 @@ pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Res
 
 async fn roll_back(call: &Call<'_>, state: &mut SessionState) {
     if let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) {
-        // A command that is to end does not wait for the thread that rolls back.
+        // A command whose time is over does not wait for the rollback.
         let _ = call.unless_ended(open.roll_back()).await;
     }
 }

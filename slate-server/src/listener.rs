@@ -17,14 +17,14 @@ use tokio::{
 
 use crate::shared::Settings;
 
-/// After this time without a byte, the system asks whether the client is still there, and closes the connection of one that is not.
+/// After this time without a byte, the system probes whether the client is still reachable, and closes the connection if it is not.
 const KEEPALIVE: Duration = Duration::from_secs(120);
 
 /// Where a server listens: on TCP ports and, on Unix, on sockets in the file system, whose files are removed with the listener.
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<Socket>,
-    /// The position of the socket from which the next client is accepted if several wait.
+    /// The position of the socket that is polled first for the next client, so that all sockets get their turn.
     next: usize,
 }
 
@@ -35,7 +35,7 @@ enum Socket {
     Unix(tokio::net::UnixListener, String),
 }
 
-/// An end of a connection, as MongoDB writes it.
+/// An address of one side of a connection, as MongoDB writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Tcp(SocketAddr),
@@ -43,7 +43,7 @@ pub(crate) enum Address {
     Unix(String),
 }
 
-/// A connection of which nothing was read.
+/// An accepted connection from which nothing was read yet.
 pub(crate) struct Accepted {
     stream: Stream,
     local: Address,
@@ -56,14 +56,14 @@ enum Stream {
     Unix(tokio::net::UnixStream),
 }
 
-/// A connection's two halves, after the handshake of TLS if there is one.
+/// The two halves of a connection, after the TLS handshake if there is one.
 pub(crate) struct Opened {
     pub(crate) reads: Box<dyn AsyncRead + Send + Unpin>,
     pub(crate) writes: Box<dyn AsyncWrite + Send + Unpin>,
-    /// The address that the client has reached.
+    /// The server's address that the client has connected to.
     pub(crate) local: Address,
     pub(crate) peer: Address,
-    /// The subject of the client's certificate, which was verified.
+    /// The subject of the client's verified certificate; `None` without one.
     pub(crate) certificate: Option<String>,
 }
 
@@ -93,21 +93,21 @@ impl Drop for Socket {
         if let Self::Unix(_, path) = self
             && !path.is_empty()
         {
-            // The next server replaces a file that is left.
+            // Ignores a failure: the next server replaces the file.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
 impl Listener {
-    /// Listens at the other place, too.
+    /// Listens at the addresses of `other`, too.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.sockets.append(&mut other.into().sockets);
         self
     }
 
-    /// Returns the URI by which clients on this machine reach the server at the first of its places.
+    /// Returns the URI by which clients on this machine reach the first address of the listener.
     ///
     /// # Errors
     /// Fails if the socket has no address.
@@ -129,7 +129,7 @@ impl Listener {
     /// Waits for a client.
     ///
     /// # Errors
-    /// Fails if the system accepts none. One whose connection cannot be set up, because it is gone already, is passed over.
+    /// Fails if the system accepts no connections. Skips a connection that cannot be set up because the client has already disconnected.
     pub(crate) async fn accept(&mut self) -> io::Result<Accepted> {
         loop {
             if let Some(accepted) = poll_fn(|context| self.poll_accept(context)).await? {
@@ -142,7 +142,7 @@ impl Listener {
         let number = self.sockets.len();
         for (place, socket) in self.sockets.iter().enumerate().cycle().skip(self.next).take(number) {
             if let Poll::Ready(accepted) = socket.poll_accept(context) {
-                // Clients of one socket do not keep those of the others waiting.
+                // Begins with the next socket, so that clients of one socket cannot block those of the others.
                 self.next = place + 1;
                 return Poll::Ready(accepted);
             }
@@ -169,7 +169,7 @@ impl Socket {
 
 impl Accepted {
     fn over_tcp(stream: TcpStream, peer: SocketAddr) -> io::Result<Self> {
-        // Replies are whole messages: waiting for more bytes only delays them.
+        // Replies are written as a whole, so waiting for further bytes only delays them.
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
         let local = Address::Tcp(stream.local_addr()?);
@@ -180,10 +180,10 @@ impl Accepted {
         &self.peer
     }
 
-    /// Makes the handshake of TLS, if the server has a certificate. A Unix socket needs none.
+    /// Performs the TLS handshake, if the server has a certificate. Unix sockets do not use TLS.
     ///
     /// # Errors
-    /// Fails if the client does not speak TLS, or has no certificate that is accepted.
+    /// Fails if the handshake fails, for example because the client does not speak TLS or its certificate is not accepted.
     pub(crate) async fn open(self, settings: &Settings) -> io::Result<Opened> {
         let Self { stream, local, peer } = self;
         let plain =
@@ -212,8 +212,8 @@ impl Accepted {
     }
 }
 
-/// Whether a client begins with a message of MongoDB, and not with the handshake of TLS: a record of the kind 22 and the version 3.
-/// A message that begins with these bytes has many megabytes, and a client's first one has not.
+/// Whether a client begins with a message of MongoDB and not with a TLS handshake, which is a record of the kind 22 and the version 3. A message
+/// that begins with these bytes would have many megabytes, which no client sends first.
 #[cfg(feature = "tls")]
 async fn is_plain(stream: &TcpStream) -> io::Result<bool> {
     let mut first = [0; 3];
@@ -228,7 +228,7 @@ async fn is_plain(stream: &TcpStream) -> io::Result<bool> {
 }
 
 impl Address {
-    /// Whether it is one of this machine that no other can have.
+    /// Whether the address can only be that of a client on this machine.
     pub(crate) fn is_local(&self) -> bool {
         match self {
             Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
@@ -237,7 +237,7 @@ impl Address {
         }
     }
 
-    /// Returns it without the port.
+    /// Returns the address without the port.
     pub(crate) fn host(&self) -> String {
         match self {
             Self::Tcp(address) => address.ip().to_string(),

@@ -25,7 +25,7 @@ pub struct Tls {
     accepts_plain: bool,
 }
 
-/// Whether a client needs a certificate.
+/// Whether a client must send a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientCertificates {
     /// A client without a certificate cannot connect.
@@ -35,10 +35,10 @@ pub enum ClientCertificates {
 }
 
 impl Tls {
-    /// Reads a certificate, with those that lead to its authority, and its private key, as PEM. Both may be in the same text.
+    /// Reads a certificate, with the chain to its authority, and its private key, as PEM. Both may be in the same text.
     ///
     /// # Errors
-    /// Fails if there is no certificate or no key, if the key is encrypted, or if it is not that of the certificate.
+    /// Fails if the certificate or the key is missing, if the key is encrypted, or if it does not belong to the certificate.
     pub fn new(certificate: &[u8], key: &[u8]) -> io::Result<Self> {
         let chain = certificates(certificate)?;
         let key = PrivateKeyDer::from_pem_slice(key)
@@ -47,10 +47,10 @@ impl Tls {
         Ok(Self { chain, key: Arc::new(key), config, accepts_plain: false })
     }
 
-    /// Verifies the certificates of clients with those of authorities, as PEM.
+    /// Verifies the certificates of clients against those of authorities, given as PEM.
     ///
     /// # Errors
-    /// Fails if there is no certificate.
+    /// Fails if `authorities` has no certificate.
     pub fn client_ca(self, authorities: &[u8], clients: ClientCertificates) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authorities)? {

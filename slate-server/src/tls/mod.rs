@@ -11,7 +11,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 pub use certificates::{ClientCertificates, Tls};
 
 impl Tls {
-    /// Makes the handshake of a server. Returns the subject of the client's certificate, too, if it has sent one.
+    /// Performs the handshake of a server. Also returns the subject of the client's certificate; `None` if it has sent none.
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream<TcpStream>, Option<String>)> {
         let stream = TlsAcceptor::from(Arc::clone(self.config())).accept(stream).await?;
         let first = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-/// The names of attributes that RFC 2253 and OpenSSL write, by the bytes of their object identifiers.
+/// The attribute names that RFC 2253 and OpenSSL use, by the bytes of their object identifiers.
 const NAMES: [(&[u8], &str); 10] = [
     (&[0x55, 4, 3], "CN"),
     (&[0x55, 4, 5], "serialNumber"),
@@ -17,11 +17,11 @@ const NAMES: [(&[u8], &str); 10] = [
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const IDENTIFIER: u8 = 0x06;
-/// The version of a certificate, which may be left out.
+/// The tag of the version of a certificate, which may be absent.
 const VERSION: u8 = 0xa0;
 
-/// Returns the subject of a certificate as RFC 2253 writes it, which is the user's name in MongoDB: `CN=ada,OU=clients,O=Slate`.
-/// `None` for one whose attributes have other names or are no text: no user has such a name.
+/// Returns the subject of a certificate in the form of RFC 2253, which is the user's name in MongoDB: `CN=ada,OU=clients,O=Slate`. `None` if it has
+/// unknown attributes or a value that is not text: no user has such a name.
 ///
 /// ```text
 /// Certificate  SEQUENCE { tbs SEQUENCE { [0] version, serial, algorithm, issuer, validity, subject, … }, … }
@@ -57,7 +57,7 @@ pub(super) fn of(certificate: &[u8]) -> Option<String> {
     Some(parts.join(",")).filter(|subject| !subject.is_empty())
 }
 
-/// Returns the text of a string of ASN.1.
+/// Returns the text of an ASN.1 string; `None` for another type.
 fn text(tag: u8, value: &[u8]) -> Option<String> {
     match tag {
         // UTF8String, NumericString, PrintableString, IA5String
@@ -72,7 +72,7 @@ fn text(tag: u8, value: &[u8]) -> Option<String> {
     }
 }
 
-/// Appends a value as RFC 2253 writes it.
+/// Appends a value with the escapes of RFC 2253.
 fn escape(value: &str, out: &mut String) {
     let last = value.chars().count().saturating_sub(1);
     for (place, character) in value.chars().enumerate() {
@@ -85,17 +85,17 @@ fn escape(value: &str, out: &mut String) {
     }
 }
 
-/// Values in the encoding DER, one after the other.
+/// A sequence of values in DER encoding.
 struct Der<'d>(&'d [u8]);
 
 impl<'d> Der<'d> {
-    /// Takes a value: its tag and its content.
+    /// Reads the next value: its tag and its content.
     fn next(&mut self) -> Option<(u8, &'d [u8])> {
         let (tag, rest) = self.0.split_first()?;
         let (first, rest) = rest.split_first()?;
         let (length, rest) = match first {
             0..=0x7f => (usize::from(*first), rest),
-            // The number of the bytes of the length.
+            // The low bits are the number of bytes of the length.
             0x81..=0x84 => {
                 let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
                 (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
@@ -107,7 +107,7 @@ impl<'d> Der<'d> {
         Some((*tag, content))
     }
 
-    /// Takes a value with a tag.
+    /// Reads the next value; `None` if it has another tag.
     fn expect(&mut self, tag: u8) -> Option<&'d [u8]> {
         self.next().filter(|(found, _)| *found == tag).map(|(_, content)| content)
     }

@@ -42,12 +42,12 @@ impl Compressor {
         }
     }
 
-    /// Returns whether a client that offers a compressor by this name may use it.
+    /// Returns whether a client may use the compressor of this name.
     pub(crate) fn is_known(name: &str) -> bool {
         matches!(name, "snappy" | "zlib" | "zstd")
     }
 
-    /// Appends what was compressed, which must be `length` bytes. Decompresses at most a block of 128 KiB more than that.
+    /// Appends the decompressed bytes, and fails unless they are `length` bytes. Decompresses at most a block of 128 KiB beyond that.
     pub(super) fn decompress(self, bytes: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
         let before = out.len();
         match self {
@@ -67,7 +67,7 @@ impl Compressor {
         if out.len() - before == length { Ok(()) } else { Err(WireError::Compressed) }
     }
 
-    /// Appends the bytes of all parts, compressed as one. Copies at most a block of them at a time.
+    /// Appends both parts, compressed as one stream. Copies at most a block of them at a time.
     pub(super) fn compress(self, parts: [&[u8]; 2], out: &mut Vec<u8>) -> Result<(), WireError> {
         let [first, second] = parts;
         match self {
@@ -84,11 +84,10 @@ impl Compressor {
     }
 }
 
-/// The length of the blocks that Snappy compresses one by one: no block refers to another.
+/// Length in bytes of the blocks that Snappy compresses independently.
 const SNAPPY_BLOCK: u64 = 1 << 16;
 
-/// Appends `length` bytes compressed by Snappy: the length of all, and the blocks, each of which is compressed by itself, without its own
-/// length.
+/// Appends `length` bytes compressed by Snappy: the total length, then the blocks, each compressed by itself and without its own length.
 fn compress_snappy(length: usize, bytes: impl Read, out: &mut Vec<u8>) -> Result<(), WireError> {
     let mut rest = length;
     loop {
@@ -104,7 +103,7 @@ fn compress_snappy(length: usize, bytes: impl Read, out: &mut Vec<u8>) -> Result
     let (mut block, mut bytes) = (Vec::new(), bytes.take(SNAPPY_BLOCK));
     while bytes.read_to_end(&mut block)? > 0 {
         let compressed = encoder.compress_vec(&block).map_err(|_| WireError::Compressed)?;
-        // The last byte of a length is the first below 0x80.
+        // A length ends with its first byte below 0x80.
         let head = compressed.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1);
         out.extend_from_slice(compressed.get(head..).unwrap_or_default());
         block.clear();
@@ -113,14 +112,14 @@ fn compress_snappy(length: usize, bytes: impl Read, out: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// Appends at most one byte more than `length`.
+/// Decompresses and appends up to `length` bytes, and one more, which shows that there are too many.
 fn read(decoder: impl Read, length: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let most = u64::try_from(length).unwrap_or(u64::MAX).saturating_add(1);
     decoder.take(most).read_to_end(out).map(drop).map_err(|_| WireError::Compressed)
 }
 
-/// Appends one frame of Zstandard. Its blocks are decompressed one by one: a stream gives out no byte before it holds a whole window, which
-/// may be longer than any message, whatever the length of the content.
+/// Appends the content of one Zstandard frame. Decompresses block by block: a stream would return no byte before it holds a whole window, which may
+/// be longer than any message, whatever the length of the content.
 fn decompress_zstd(bytes: &mut &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let damaged = |_| WireError::Compressed;
     let mut decoder = FrameDecoder::new();

@@ -1,4 +1,4 @@
-/// Why bytes are not a message. The connection is closed: what follows cannot be told apart from the damaged message.
+/// Why bytes are not a valid message. The connection is closed, because the start of the next message is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
     #[error("a message of {0} bytes; messages have from 16 to 48000000")]

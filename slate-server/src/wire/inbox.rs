@@ -12,48 +12,48 @@ use super::{
     offload::{MAX_INLINE, offload},
 };
 
-/// The bytes that are read ahead while a command runs: a pipelining client gets no further.
+/// Maximum bytes that are read ahead while a command runs; this limits pipelining clients.
 const READ_AHEAD: usize = 64 << 10;
 
-/// The longest buffer that is used again for the next message.
+/// Maximum length in bytes of a buffer that is reused for the next message.
 const LONGEST_REUSED: usize = 64 << 10;
 
-/// The most bytes for which memory is reserved before they have arrived.
+/// Maximum bytes of memory that are reserved before they have arrived.
 const RESERVED: usize = 256 << 10;
 
-/// In this time a client sends the rest of a message, or at least [`PROGRESS`] of it.
+/// Timeout for the rest of a message, or for the next [`PROGRESS`] bytes of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The bytes of a message for which a client has another [`PATIENCE`]: what a client with a kibibyte in a second sends meanwhile.
+/// Bytes of a message after which [`PATIENCE`] begins again: what a client sends in that time at one kibibyte per second.
 const PROGRESS: usize = 60 << 10;
 
-/// Messages of at most this length are not counted as memory: every connection may have one.
+/// Messages of at most this length do not count as message memory: every connection may have one.
 const UNCOUNTED: usize = 64 << 10;
 
-/// How long the bytes of a client are read and dropped after an error was sent to it, so that it reads the error.
+/// How long the bytes of a client are read and discarded after an error was sent to it, so that it can read the error.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Reads messages from a connection. Holds as many bytes as have arrived, whatever length a client announces.
+/// Reads messages from a connection. Needs memory for the bytes that have arrived, not for the length that a client announces.
 pub(crate) struct Inbox<R> {
     stream: R,
     buffer: BytesMut,
     held: Held,
-    /// `None` between two messages.
+    /// The progress of the current message; `None` between two messages.
     progress: Option<Progress>,
 }
 
-/// A whole message that was not yet taken.
+/// A complete message in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub(crate) length: usize,
-    /// Its length without compression; 0 if it is not compressed.
+    /// Its announced length without compression; 0 if it is not compressed.
     plain: usize,
 }
 
-/// How a message arrives. A client that has sent most of a message keeps its memory from others only as long as it goes on.
+/// The progress of an arriving message. A client holds memory for a part of a message only as long as it sends more.
 struct Progress {
     since: Instant,
-    /// How much had arrived then.
+    /// The bytes that had arrived at that time.
     length: usize,
 }
 
@@ -62,7 +62,7 @@ impl Progress {
         Self { since: Instant::now(), length: 0 }
     }
 
-    /// Returns when more must have arrived than now.
+    /// Returns the deadline for further bytes, if `length` bytes have arrived.
     fn end(&mut self, length: usize) -> Instant {
         if length.saturating_sub(self.length) >= PROGRESS {
             *self = Self { since: Instant::now(), length };
@@ -76,11 +76,11 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         Self { stream, buffer: BytesMut::new(), held: Held::new(memory), progress: None }
     }
 
-    /// Waits until a whole message of at most this length is there. `None` when the client has closed the connection between two messages.
-    /// Nothing is lost when the future is dropped.
+    /// Waits for a complete message of at most `most` bytes. Returns `None` if the client has closed the connection between two messages. Dropping
+    /// the future loses no bytes.
     ///
     /// # Errors
-    /// Fails if the bytes are no message, are too many, end within a message or take too long.
+    /// Fails if the bytes are not a message, are too many, end within a message or arrive too slowly.
     pub(crate) async fn arrived(&mut self, most: usize) -> Result<Option<Arrived>, WireError> {
         self.held.release();
         loop {
@@ -90,12 +90,11 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                     return Err(WireError::BeforeLogin { id, length, most });
                 }
                 let arrived = self.buffer.len().min(length);
-                // A compressed message is decompressed when all of it is there. If its header declares more bytes than
-                // are allowed, it is refused then.
+                // A compressed message is decompressed when it is complete. If its header declares more bytes than are allowed, it is refused then.
                 let plain = if arrived == length { Request::plain_memory(&self.buffer, most) } else { 0 };
                 let needed = arrived.max(plain);
                 if needed > UNCOUNTED && !self.held.grow_to(needed) {
-                    // Nothing more is read of it.
+                    // The rest of the message is not read.
                     self.buffer = BytesMut::new();
                     self.held.release();
                     return Err(WireError::Memory { id, most: self.held.most() });
@@ -106,7 +105,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 return Ok(Some(Arrived { length, plain: Request::plain_length(&self.buffer, most) }));
             }
             let missing = length.map_or(1 << 10, |length| length - self.buffer.len());
-            // Grows with what arrives, by doubling.
+            // The buffer grows with the bytes that arrive, by doubling.
             self.buffer.reserve(missing.min(self.buffer.len().max(RESERVED)));
             let length = self.buffer.len();
             let end = (length > 0).then(|| self.progress.get_or_insert_with(Progress::begin).end(length));
@@ -123,7 +122,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         }
     }
 
-    /// Takes the message that has arrived, and returns what `read` makes of it, on a thread of the pool if it is long without compression.
+    /// Removes the message that has arrived, and returns the result of `read`; on a thread of the pool if the uncompressed message is long.
     ///
     /// # Errors
     /// Fails if the runtime shuts down or `read` panics on a thread of the pool.
@@ -145,22 +144,22 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         Ok(message)
     }
 
-    /// Gives the buffer of a long message back. What has arrived of the next one would keep it.
+    /// Replaces the buffer of a long message, whose memory the first bytes of the next message would hold.
     fn shorten(&mut self) {
         self.buffer = BytesMut::from(self.buffer.chunk());
     }
 
-    /// Whether the last message takes memory that others lack.
+    /// Whether the last message occupies memory that other connections compete for.
     pub(crate) fn holds_memory(&self) -> bool {
         self.held.holds_any()
     }
 
-    /// Gives the memory of the last message back: its command has ended.
+    /// Releases the memory of the last message, whose command has ended.
     pub(crate) fn release(&mut self) {
         self.held.release();
     }
 
-    /// Throws away what a client still sends, for a short time.
+    /// Reads and discards what a client still sends, for a short time.
     pub(crate) async fn discard(&mut self) {
         let all = async {
             loop {
@@ -174,8 +173,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         let _ = timeout(FAREWELL, all).await;
     }
 
-    /// Returns when the client has closed the connection, while a command runs. Reads a little ahead. Nothing is lost when the future is
-    /// dropped.
+    /// Waits, while a command runs, until the client closes the connection. Reads a little ahead. Dropping the future loses no bytes.
     pub(crate) async fn closed(&mut self) {
         while self.buffer.len() < READ_AHEAD {
             self.buffer.reserve(1 << 10);
@@ -184,7 +182,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 Ok(_) => {}
             }
         }
-        // Whether it is still open shows when its requests are read.
+        // Whether the connection is open is found out when its requests are read.
         pending().await
     }
 }
@@ -287,7 +285,7 @@ mod tests {
         let long_ago = || Instant::now().checked_sub(PATIENCE * 2).unwrap();
         inbox.progress = Some(Progress { since: long_ago(), length: 0 });
         assert!(matches!(next(&mut inbox, MAX_MESSAGE).await, Err(WireError::Truncated(_))));
-        // Whatever has arrived before, what counts is how it goes on.
+        // Only the bytes after the deadline was set count, however many have arrived before.
         for (before, now, goes_on) in [(40 << 20, (40 << 20) + 100, false), (40 << 20, (40 << 20) + PROGRESS, true)] {
             let mut progress = Progress { since: long_ago(), length: before };
             assert_eq!(progress.end(now) > Instant::now(), goes_on);

@@ -3,14 +3,14 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The memory that the messages of all connections may take while they arrive and are executed.
+/// The memory for messages of all connections, while they arrive and are executed.
 #[derive(Debug)]
 pub(crate) struct MessageMemory {
     pub(crate) most: usize,
     used: AtomicUsize,
 }
 
-/// What one connection has taken of it, which is given back when it is dropped.
+/// The share of one connection. Dropping this releases it.
 #[derive(Debug)]
 pub(super) struct Held {
     memory: Arc<MessageMemory>,
@@ -28,7 +28,7 @@ impl Held {
         Self { memory, bytes: 0 }
     }
 
-    /// Takes as many bytes more as are missing to the number. Returns false if others hold too much.
+    /// Increases the share to `bytes`. Returns `false` if the other connections hold too much.
     pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
         let before = self.memory.used.fetch_add(more, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl Held {
         self.bytes > 0
     }
 
-    /// Gives everything back.
+    /// Releases the share.
     pub(super) fn release(&mut self) {
         if self.bytes == 0 {
             return;

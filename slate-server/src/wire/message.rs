@@ -1,4 +1,4 @@
-//! `OP_MSG`: a command as a document, and arrays of it as sequences of documents.
+//! `OP_MSG`: a command as a document, with arrays of it as separate sequences of documents.
 
 use bson::RawDocumentBuf;
 
@@ -8,10 +8,10 @@ const CHECKSUM_PRESENT: u32 = 1;
 const MORE_TO_COME: u32 = 1 << 1;
 const EXHAUST_ALLOWED: u32 = 1 << 16;
 
-/// The flags that a receiver must know.
+/// The mask of required flags: a message with an unknown one is refused.
 const REQUIRED: u32 = 0xffff;
 
-/// Decodes a message, of which `frame` is everything and `compressed` says whether it was compressed: the checksum is that of what was sent.
+/// Decodes a message. `frame` is the whole message; `compressed` is whether it was compressed: then its checksum is not that of `frame`.
 pub(super) fn decode(frame: &[u8], compressed: bool) -> Result<(RequestKind, RawDocumentBuf), WireError> {
     let mut reader = Reader::new(frame);
     reader.take(HEADER, "header")?;
@@ -35,7 +35,7 @@ pub(super) fn decode(frame: &[u8], compressed: bool) -> Result<(RequestKind, Raw
     Ok((kind, command(sections)?))
 }
 
-/// The most sequences of a message: as many as a command may have fields. Each takes several times its bytes while it is read.
+/// Maximum number of sequences in a message: as many as a command may have fields. Reading one takes several times its bytes.
 const MAX_SEQUENCES: usize = 1_000;
 
 /// Merges the sections into one command document.

@@ -27,13 +27,13 @@ pub(crate) use memory::MessageMemory;
 pub(crate) use reply::{Encoded, Reply, ReplyHead, ReplyKind};
 pub(crate) use request::{Request, RequestKind};
 
-/// The longest message in bytes, as MongoDB's `maxMessageSizeBytes`.
+/// Maximum length of a message in bytes, as MongoDB's `maxMessageSizeBytes`.
 pub(crate) const MAX_MESSAGE: usize = 48_000_000;
 
-/// The longest message in bytes of a client that has not logged in, where logins are required; as in MongoDB.
+/// Maximum length in bytes of a message before the login, where logins are required; as in MongoDB.
 pub(crate) const MAX_BEFORE_LOGIN: usize = 16 << 10;
 
-/// The bytes of a message's header.
+/// Length of a message's header in bytes.
 const HEADER: usize = 16;
 
 const OP_REPLY: i32 = 1;

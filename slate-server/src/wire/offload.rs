@@ -4,8 +4,8 @@ use tokio::task::spawn_blocking;
 
 use super::WireError;
 
-/// The longest message in bytes that a thread of the runtime compresses or decompresses itself. A longer one takes zlib milliseconds, in
-/// which that thread would answer no other client, so a thread of the pool for blocking work does it.
+/// Maximum length in bytes of a message that a thread of the runtime compresses or decompresses itself. A longer one can take zlib milliseconds, in
+/// which that thread would serve no other client, so a thread of the pool for blocking work does it.
 pub(super) const MAX_INLINE: usize = 256 << 10;
 
 /// Executes work on a thread of the pool.

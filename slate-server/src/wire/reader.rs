@@ -1,6 +1,6 @@
 use super::WireError;
 
-/// Takes values from the start of a message. Fails with the name of what is cut off.
+/// Reads values from the start of a message, and removes them. Fails with the name of a value that is truncated.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'m>(&'m [u8]);
 
@@ -33,7 +33,7 @@ impl<'m> Reader<'m> {
         Ok(i32::from_le_bytes(*bytes))
     }
 
-    /// Takes a text that ends with a NUL byte, without that byte.
+    /// Reads a text that ends with a NUL byte; returns it without that byte.
     pub(super) fn text(&mut self, what: &'static str) -> Result<&'m [u8], WireError> {
         let length = self.0.iter().position(|byte| *byte == 0).ok_or(WireError::Truncated(what))?;
         let text = self.take(length, what)?;
@@ -41,7 +41,7 @@ impl<'m> Reader<'m> {
         Ok(text)
     }
 
-    /// Takes a document, of which only length and terminator are checked.
+    /// Reads a document. Checks only its length and terminator.
     pub(super) fn document(&mut self, what: &'static str) -> Result<&'m [u8], WireError> {
         let length = Self(self.0).int(what)?;
         let length = usize::try_from(length).ok().filter(|length| *length >= 5).ok_or(WireError::Bson(what))?;

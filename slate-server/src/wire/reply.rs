@@ -15,7 +15,7 @@ pub(crate) enum ReplyKind {
     /// `OP_REPLY`, to `OP_QUERY`.
     Query,
     Message,
-    /// `OP_MSG`; other replies to the same request follow.
+    /// `OP_MSG`, followed by further replies to the same request.
     MessageWithMore,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Reply {
     pub(crate) document: RawDocumentBuf,
 }
 
-/// What a reply says beside its document.
+/// The fields of a reply's message, apart from its document.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplyHead {
     pub(crate) id: i32,
@@ -35,17 +35,17 @@ pub(crate) struct ReplyHead {
     pub(crate) compressor: Option<Compressor>,
 }
 
-/// The longest document in bytes that is moved behind the head in one buffer, which costs less than sending a second buffer.
+/// Maximum length in bytes of a document that is appended to the head in one buffer, which costs less than sending two buffers.
 const MOVED: usize = 16 << 10;
 
-/// What an `OP_REPLY` has between its header and its only document: flags, the id of a cursor, the number of the first document, and how many there are.
+/// The fields of an `OP_REPLY` between its header and its only document: flags, cursor id, number of the first document, number of documents.
 const BEFORE_DOCUMENT: [u8; 20] = [8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
 
-/// The longest document in bytes that is compressed without reserving [`ROOM`].
+/// Documents of more than this many bytes are compressed into a buffer with [`ROOM`] reserved.
 const LONG: usize = 1 << 20;
 
-/// The bytes that are reserved for compressing a long document, so that the buffer is not copied as it grows. Pages that are not written
-/// take no memory. glibc returns allocations of more than 32 MiB to the system when they are freed.
+/// Bytes that are reserved to compress a long document, so that the buffer is not copied as it grows. Pages that are not written take no memory.
+/// glibc returns allocations of more than 32 MiB to the system when they are freed.
 const ROOM: usize = 33 << 20;
 
 /// The bytes of a reply: the head, and the document if it is not part of the head.
@@ -58,7 +58,7 @@ impl Reply {
     /// Returns the bytes to send. A long document is compressed by a thread of the pool.
     ///
     /// # Errors
-    /// Fails if the reply is longer than a length can say, if the runtime shuts down, and if the compressor panics.
+    /// Fails if the reply exceeds the maximum length, if the runtime shuts down, or if the compressor panics.
     pub(crate) async fn encoded(self) -> Result<Encoded, WireError> {
         let is_offloaded = self.head.compressor.is_some() && self.document.as_bytes().len() > MAX_INLINE;
         if is_offloaded { offload(|| self.encode()).await? } else { self.encode() }
@@ -67,7 +67,7 @@ impl Reply {
     /// Returns the bytes to send.
     ///
     /// # Errors
-    /// Fails if the reply is longer than a length can say.
+    /// Fails if the reply exceeds the maximum length.
     pub(crate) fn encode(self) -> Result<Encoded, WireError> {
         let Self { head: reply, document } = self;
         let (op_code, before): (_, &[u8]) = match reply.kind {
@@ -93,7 +93,7 @@ impl Reply {
             i32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| WireError::Compressed)?;
         let mut compressed = Vec::new();
         if document.len() > LONG {
-            // Without the room it grows as needed.
+            // If that fails, the buffer grows as needed.
             let _ = compressed.try_reserve(ROOM);
         }
         compressed.resize(HEADER, 0);
@@ -120,12 +120,12 @@ impl Encoded {
         self.head.len() + self.document.len()
     }
 
-    /// Returns the bytes in one piece.
+    /// Returns the bytes as one buffer.
     pub(crate) fn concat(&self) -> Vec<u8> {
         [&*self.head, &*self.document].concat()
     }
 
-    /// Sends the bytes. A stream with TLS holds some of them back until it is flushed.
+    /// Sends the bytes, and flushes: a TLS stream holds some of them back otherwise.
     pub(crate) async fn write_to(&self, writes: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         if self.document.is_empty() {
             writes.write_all(&self.head).await?;
@@ -155,7 +155,7 @@ mod tests {
             for length in [5, 300, MOVED, MOVED + 1] {
                 let mut document = RawDocumentBuf::new();
                 if length > 5 {
-                    // The bytes of the element beside those of the text: its type, its name and its length.
+                    // The bytes of the element apart from its text: its type, its name and its length.
                     document.append(bson::cstr!("a"), "x".repeat(length - 5 - 8));
                 }
                 assert_eq!(document.as_bytes().len(), length);

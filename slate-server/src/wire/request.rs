@@ -29,10 +29,10 @@ pub(crate) enum RequestKind {
 }
 
 impl Request {
-    /// Returns the length of the first message, as soon as `bytes` contain it.
+    /// Returns the length of the first message; `None` if `bytes` does not contain it yet.
     ///
     /// # Errors
-    /// Fails if no message has that length.
+    /// Fails if the length is not valid for a message.
     pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>, WireError> {
         let Some(length) = bytes.first_chunk() else { return Ok(None) };
         let length = i32::from_le_bytes(*length);
@@ -40,28 +40,28 @@ impl Request {
         valid.map(Some).ok_or(WireError::Length(length))
     }
 
-    /// Returns the id of the first message, as soon as `bytes` contain it.
+    /// Returns the id of the first message; `None` if `bytes` does not contain it yet.
     pub(super) fn id(bytes: &[u8]) -> Option<i32> {
         let (_, rest) = bytes.split_first_chunk::<4>()?;
         rest.first_chunk().map(|id| i32::from_le_bytes(*id))
     }
 
-    /// Returns the length that a whole message has without compression, as it says, of which `most` is allowed; 0 for one that is not compressed.
+    /// Returns the announced length of a complete message without compression, at most `most`; 0 if it is not compressed.
     pub(super) fn plain_length(bytes: &[u8], most: usize) -> usize {
         let int = |place: usize| bytes.get(place..)?.first_chunk().map(|int| i32::from_le_bytes(*int));
         let length = int(HEADER + 4).filter(|_| int(HEADER - 4) == Some(OP_COMPRESSED));
         length.and_then(|length| usize::try_from(length).ok()).unwrap_or_default().min(most)
     }
 
-    /// Returns the memory that a whole message takes while it is decompressed; 0 for one that is not compressed.
+    /// Returns the memory in bytes that decompressing a complete message takes; 0 if it is not compressed.
     pub(super) fn plain_memory(bytes: &[u8], most: usize) -> usize {
         let length = Self::plain_length(bytes, most);
-        // The decoder of Zstandard holds all blocks until the last one.
+        // The decoder of Zstandard holds all blocks until the end.
         let is_zstd = bytes.get(HEADER + 8).is_some_and(|id| *id == Compressor::Zstd.id());
         if is_zstd { 2 * length } else { length }
     }
 
-    /// Decodes a whole message, which has at most `most` bytes without compression.
+    /// Decodes a complete message, of at most `most` bytes without compression.
     ///
     /// # Errors
     /// Fails if the bytes are not a request.
@@ -189,7 +189,7 @@ mod tests {
             let request = Request::decode(&frame, MAX_MESSAGE).unwrap();
             assert_eq!(request.compressor, Some(compressor));
             assert_eq!(command(&frame), doc! { "ping": 1, "comment": &text });
-            // A length that is not that of the message, and bytes that are cut off.
+            // A length that differs from that of the message, and a truncated message.
             let mut wrong = frame.clone();
             wrong[20] ^= 1;
             assert!(Request::decode(&wrong, MAX_MESSAGE).is_err(), "{compressor:?}");

@@ -23,25 +23,25 @@
 //! | `server` | the public API: accepts connections, shuts down |
 //! | `test_server` | a server for tests |
 //! | `accounts` | the public API for users, without a server |
-//! | `auth` | who may enter, and what they may do |
-//! | `connection` | one client: reads requests, writes replies, notices when the client vanishes |
+//! | `auth` | authentication and authorization of clients |
+//! | `connection` | one client: reads requests, writes replies, detects a disconnected client |
 //! | `commands` | the commands of the server itself, and their table |
 //! | `data` | commands of the library: alone, in transactions, as retryable writes, at a snapshot |
 //! | `session` | logical sessions with their transactions and the records of their writes |
 //! | `operations` | the commands that run |
 //! | `profiler` | slow commands, as documents of `system.profile` |
-//! | `top` | the time that commands have spent on each collection |
+//! | `top` | the time that commands have taken on each collection |
 //! | `shared` | what all connections share |
 //! | `stages` | the stages of a pipeline as they were sent |
-//! | `command` | a command and the fields that the server understands |
+//! | `command` | a command and the fields that the server uses |
 //! | `clock` | the cluster time |
 //! | `api_version` | MongoDB's stable API |
 //! | `failure` | errors as replies |
-//! | `labels` | labels of errors, by which drivers decide what they repeat |
-//! | `fail_points` | failures on demand, for tests of drivers |
-//! | `fuzz` | what fuzzers call |
+//! | `labels` | error labels, by which drivers decide what to retry |
+//! | `fail_points` | simulated failures, for tests of drivers |
+//! | `fuzz` | entry points for fuzzers |
 //! | `trace` | spans of connections and commands (feature `tracing`) |
-//! | `metrics` | numbers for Prometheus (feature `metrics`) |
+//! | `metrics` | metrics for Prometheus (feature `metrics`) |
 //! | `listener` | TCP and Unix sockets |
 //! | `tls` | certificates, and the handshake (feature `tls`) |
 //! | `wire` | messages as bytes |

@@ -1,4 +1,4 @@
-//! The numbers of the library and of the server for Prometheus, over HTTP on a port of their own.
+//! Metrics of the library and of the server for Prometheus, over HTTP on a port of their own.
 
 use std::{convert::Infallible, fmt::Write, sync::Arc, sync::atomic::Ordering, time::Duration};
 
@@ -15,22 +15,22 @@ use tokio::{
 
 use crate::shared::Shared;
 
-/// How many clients are answered at the same time. Others wait.
+/// Maximum number of clients that are served at the same time. Others wait.
 const CLIENTS: usize = 16;
 
-/// How long a client may take for its requests, which are few on one connection.
+/// Maximum duration of a client's connection, which usually has few requests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a client may take for the head of a request.
+/// Timeout for the head of a request.
 const HEAD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The largest head of a request, in bytes.
+/// Maximum size of the head of a request, in bytes.
 const HEAD: usize = 16 << 10;
 
 /// The pause after a failure to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Answers requests until it is dropped.
+/// Serves requests until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     let places = Arc::new(Semaphore::new(CLIENTS));
     let mut clients = tokio::task::JoinSet::new();
@@ -43,7 +43,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
         };
         let shared = Arc::clone(&shared);
         clients.spawn(async move {
-            // A client that fails ends alone.
+            // A failed client does not affect others.
             let _ = timeout(PATIENCE, answer_all(stream, &shared)).await;
             drop(place);
         });
@@ -72,7 +72,7 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respo
     Ok(response)
 }
 
-/// Returns the numbers in Prometheus' text format.
+/// Returns the metrics in Prometheus' text format.
 async fn text(shared: &Shared) -> slate_core::Result<String> {
     let size = shared.database.size().await?;
     let mut text = shared.database.metrics().prometheus().size(size).to_string();

@@ -23,29 +23,29 @@ use crate::{
     traffic::{TotalTraffic, Traffic},
 };
 
-/// The longest description of a client, and the longest name of its application: MongoDB's limits. Longer ones are not shown.
+/// Maximum length in bytes of a client's metadata, and of the name of its application: MongoDB's limits. Longer ones are not shown.
 const MAX_METADATA: usize = 512;
 const MAX_APPLICATION: usize = 128;
 
-/// How many ids of commands a connection takes at a time. The first one, which is a multiple of this number, is not used.
+/// Number of command ids that a connection reserves at a time. The first of them, a multiple of this number, is not used.
 const IDS: i32 = 64;
 
-/// The commands that run, for `currentOp`, `killOp` and `killSessions`. Each connection has a place for the one that it runs, so that
-/// commands of different connections do not wait for each other.
+/// The running commands, for `currentOp`, `killOp` and `killSessions`. Each connection has a place for its command, so that commands of different
+/// connections do not wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     last: AtomicI32,
     places: Mutex<Places>,
 }
 
-/// The places of the connections that are open, by their numbers, and what those that have ended have exchanged.
+/// The places of open connections, by their numbers, and the total traffic of closed ones.
 #[derive(Debug, Default)]
 struct Places {
     open: HashMap<i64, Arc<Place>>,
     ended: TotalTraffic,
 }
 
-/// The place of a connection's command.
+/// A connection and its running command.
 #[derive(Debug)]
 pub(crate) struct Place {
     connection: i64,
@@ -53,11 +53,11 @@ pub(crate) struct Place {
     since: Instant,
     application: OnceLock<Application>,
     running: Mutex<Option<Operation>>,
-    /// The id of the next command; a multiple of [`IDS`] if ids are to be taken first. Only the connection's task reads and writes it.
+    /// The id of the next command; a multiple of [`IDS`] if ids must be reserved first. Only the connection's task reads and writes it.
     next_id: AtomicI32,
     /// Notified when the server stops.
     ending: Notify,
-    /// Notified when the connection gives way to another one.
+    /// Notified when the connection is closed in favor of another one.
     dismissal: Notify,
     standing: AtomicU8,
     pub(crate) traffic: Traffic,
@@ -69,7 +69,7 @@ pub(crate) struct Place {
 const STRANGER: u8 = 0;
 /// The standing of a connection whose client has logged in.
 const KNOWN: u8 = 1;
-/// The standing of a connection that gives way to another one, because its client has not logged in.
+/// The standing of a connection that is being closed in favor of another one, because its client has not logged in.
 const DISMISSED: u8 = 2;
 /// The standing of a connection that was not admitted.
 const REFUSED: u8 = 3;
@@ -78,7 +78,7 @@ const REFUSED: u8 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     Admitted,
-    /// The only reply that the client gets states the reason. The connection does not give way to another one.
+    /// The only reply to the client is an error with the reason. The connection is not closed in favor of another one.
     Refused,
 }
 
@@ -89,7 +89,7 @@ struct Application {
     metadata: Option<RawDocumentBuf>,
 }
 
-/// A command that runs. It is described only when somebody asks.
+/// A running command. It is described only on request.
 #[derive(Clone, Debug)]
 struct Operation {
     id: i32,
@@ -101,7 +101,7 @@ struct Operation {
     progress: Option<Arc<Progress>>,
 }
 
-/// The users whose commands are meant.
+/// Whose commands are selected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose<'u> {
     Everyone,
@@ -109,13 +109,13 @@ pub(crate) enum Whose<'u> {
 }
 
 impl<'u> Whose<'u> {
-    /// The commands of one user, or of everyone for `None`.
+    /// Selects the commands of one user, or of everyone for `None`.
     pub(crate) fn of(user: Option<&'u User>) -> Self {
         user.map_or(Self::Everyone, |user| Self::User(&user.name))
     }
 }
 
-/// How far a command is that takes long.
+/// The progress of a long command.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     done: AtomicU64,
@@ -129,14 +129,14 @@ impl Progress {
     }
 }
 
-/// Empties the place of a command when it is dropped.
+/// Removes a command from its place when dropped.
 pub(crate) struct Running<'p> {
     place: &'p Place,
     since: Instant,
 }
 
 impl Operations {
-    /// Makes a place for a connection, until [`leave`](Self::leave).
+    /// Creates the place of a connection, which exists until [`leave`](Self::leave).
     pub(crate) fn enter(&self, connection: i64, client: Address, admission: Admission) -> Arc<Place> {
         let standing = match admission {
             Admission::Admitted => STRANGER,
@@ -166,7 +166,7 @@ impl Operations {
         }
     }
 
-    /// Returns what all connections have exchanged.
+    /// Returns the total traffic of all connections since the start.
     pub(crate) fn traffic(&self) -> TotalTraffic {
         let places = self.places();
         places.open.values().fold(places.ended, |mut total, place| {
@@ -175,18 +175,18 @@ impl Operations {
         })
     }
 
-    /// Notifies the connections that wait for a request that the server stops.
+    /// Notifies the connections that wait for a request that the server is stopping.
     pub(crate) fn stop(&self) {
         self.places().open.values().for_each(|place| place.ending.notify_one());
     }
 
-    /// Ends the connection that has been open for the longest time without a login. Returns false if there is none.
+    /// Closes the connection that has been open longest without a login. Returns `false` if there is none.
     pub(crate) fn dismiss_stranger(&self) -> bool {
         let places = self.places();
         loop {
             let strangers = places.open.values().filter(|place| place.standing.load(Ordering::Relaxed) == STRANGER);
             let Some(first) = strangers.min_by_key(|place| place.connection) else { return false };
-            // One that logs in meanwhile stays.
+            // A connection that logs in meanwhile stays open.
             let (from, to) = (STRANGER, DISMISSED);
             if first.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 first.dismissal.notify_one();
@@ -195,7 +195,7 @@ impl Operations {
         }
     }
 
-    /// Puts a command into the place of its connection.
+    /// Enters a command in the place of its connection. It is removed when the result is dropped.
     pub(crate) fn begin<'p>(
         &self,
         place: &'p Place,
@@ -210,7 +210,7 @@ impl Operations {
         Running { place, since }
     }
 
-    /// Returns the id of the next command of a connection. Connections take many ids at a time, because they wait for each other when they do.
+    /// Returns the id of the next command of a connection. Connections reserve [`IDS`] ids at a time, because they contend for the counter.
     fn next_id(&self, place: &Place) -> i32 {
         let next = place.next_id.load(Ordering::Relaxed);
         let id = if next % IDS == 0 { self.last.fetch_add(IDS, Ordering::Relaxed).wrapping_add(1) } else { next };
@@ -218,7 +218,7 @@ impl Operations {
         id
     }
 
-    /// Cancels a command, if it still runs. Returns false if it runs and belongs to another user.
+    /// Cancels a command, if it is still running. Returns `false` if it is running and belongs to another user.
     pub(crate) fn kill(&self, id: i32, whose: Whose<'_>) -> bool {
         let places = self.places();
         let is_refused = places.open.values().any(|place| {
@@ -233,17 +233,17 @@ impl Operations {
         !is_refused
     }
 
-    /// Cancels the commands of sessions.
+    /// Cancels the running commands of sessions.
     pub(crate) fn kill_sessions(&self, sessions: &HashSet<SessionId>) {
         self.kill_if(|operation| operation.session().is_some_and(|session| sessions.contains(&session)));
     }
 
-    /// Returns the sessions whose commands run.
+    /// Returns the sessions with a running command.
     pub(crate) fn sessions(&self) -> HashSet<SessionId> {
         self.places().open.values().filter_map(|place| place.running().as_ref()?.session()).collect()
     }
 
-    /// Cancels every command.
+    /// Cancels all commands.
     pub(crate) fn kill_all(&self) {
         self.kill_if(|_| true);
     }
@@ -264,17 +264,17 @@ impl Operations {
 }
 
 impl Place {
-    /// Shows the progress of the command that runs.
+    /// Shows the progress of the running command.
     pub(crate) fn show(&self, progress: &Arc<Progress>) {
         self.running().iter_mut().for_each(|operation| operation.progress = Some(Arc::clone(progress)));
     }
 
-    /// Returns when the server stops.
+    /// Waits until the server stops.
     pub(crate) async fn ended(&self) {
         self.ending.notified().await;
     }
 
-    /// Returns when the connection gives way to another one.
+    /// Waits until the connection is closed in favor of another one.
     pub(crate) async fn dismissed(&self) {
         self.dismissal.notified().await;
     }
@@ -285,7 +285,7 @@ impl Place {
         let _ = self.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Records what the client says about itself, the first time.
+    /// Records the client's metadata from its first `hello`. Ignores later ones.
     pub(crate) fn introduce(&self, metadata: &RawDocument) {
         let name = metadata.get_document("application").and_then(|application| application.get_str("name"));
         let name = name.ok().filter(|name| name.len() <= MAX_APPLICATION).map(str::to_owned);
@@ -293,7 +293,7 @@ impl Place {
         let _ = self.application.set(Application { name, metadata });
     }
 
-    /// Returns the name of the client's application.
+    /// Returns the name of the client's application; `None` if it has not sent one.
     pub(crate) fn application(&self) -> Option<&str> {
         self.application.get()?.name.as_deref()
     }
@@ -311,7 +311,7 @@ impl Operation {
         }
     }
 
-    /// The session that the command belongs to.
+    /// Returns the session of the command; `None` if it has none.
     fn session(&self) -> Option<SessionId> {
         let owner = self.user.as_ref().map(|user| user.digest);
         self.command.session().and_then(|lsid| SessionId::read(lsid, owner).ok())

@@ -1,7 +1,7 @@
-//! The profiler: commands that were slow, or all, as documents of the collection `system.profile` of their database.
+//! The profiler: records slow commands, or all, as documents of the collection `system.profile` of their database.
 //!
-//! The collection is not stored. Each database that is profiled has a ring of the latest entries in memory, which reads of the collection
-//! get as its documents ([`Call::commands`]), in the order in which they were written.
+//! The collection is not stored. Each profiled database has a ring buffer of the latest entries in memory. Reads of the collection get them as its
+//! documents ([`Call::commands`]), in the order in which they were written.
 
 mod bulk;
 mod entry;
@@ -24,34 +24,34 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// The collection of the entries.
+/// The name of the collection of entries.
 pub(crate) const PROFILE: &str = "system.profile";
 
-/// The most bytes of the entries of a database: MongoDB's size of the collection.
+/// Maximum bytes of the entries of a database: MongoDB's size of the collection.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The most bytes of an entry: one that exceeds it is dropped, so that it does not drop all others.
+/// Maximum bytes of an entry. A longer one is dropped, so that it does not displace all others.
 const MAX_ENTRY: usize = 1 << 16;
 
-/// How long the filter may take for an entry. Then the entry is dropped.
+/// Time limit of the filter for an entry, in milliseconds. The entry is dropped when it is exceeded.
 const FILTER_MILLIS: i32 = 1000;
 
-/// The most databases that are profiled.
+/// Maximum number of profiled databases.
 const MAX_DATABASES: usize = 64;
 
-/// Which commands are recorded.
+/// Which commands are recorded, and the recorded entries.
 #[derive(Debug)]
 pub(crate) struct Profiler {
-    /// Whether any database is profiled.
+    /// Whether any database is profiled; read without a lock.
     is_on: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Above this many milliseconds a command is slow, in any database.
+    /// A command is slow if it takes more than this many milliseconds, in any database.
     slow_millis: i64,
-    /// The share of slow commands that is recorded.
+    /// The fraction of slow commands that is recorded, from 0 to 1.
     sample_rate: f64,
     databases: HashMap<String, Profile>,
 }
@@ -60,11 +60,11 @@ struct State {
 #[derive(Debug, Default)]
 struct Profile {
     level: Level,
-    /// The filter that decides which commands are recorded, in place of the threshold.
+    /// The filter that selects the recorded commands, instead of the threshold.
     filter: Option<RawDocumentBuf>,
     entries: VecDeque<RawDocumentBuf>,
     bytes: usize,
-    /// A copy of the entries, which reads share until the next entry.
+    /// A copy of the entries, shared by reads until the next entry is added.
     copy: Option<Arc<[RawDocumentBuf]>>,
 }
 
@@ -140,7 +140,7 @@ impl Profiler {
         }
     }
 
-    /// Drops the entries of a database that was dropped. It is profiled as before.
+    /// Drops the entries of a database that was dropped. Its settings stay.
     pub(crate) fn forget(&self, database: &str) {
         self.lock().databases.get_mut(database).into_iter().for_each(Profile::clear);
     }
@@ -150,8 +150,8 @@ impl Profiler {
     }
 }
 
-/// `{profile: level, slowms, sampleRate, filter}`: changes what is recorded of the database, and returns what was recorded before. With
-/// another level than 0, 1 and 2 the level and the filter stay, and `slowms` and `sampleRate` are changed if they are given.
+/// `{profile: level, slowms, sampleRate, filter}`: changes the settings of the database, and returns the previous ones. With a level other than 0,
+/// 1 and 2, the level and the filter stay, and only `slowms` and `sampleRate` are changed if they are given.
 pub(crate) async fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let level = match call.integer("profile")?.ok_or_else(|| Failure::mistyped("profile.profile", "int"))? {
@@ -228,7 +228,7 @@ impl State {
             if level == Level::Off && !matches!(filter, FilterChange::Set(_)) {
                 return Ok(());
             }
-            // One that is off and has no entries makes room.
+            // Databases that are off and have no entries are removed to make room.
             if self.databases.len() >= MAX_DATABASES {
                 self.databases.retain(|_, profile| profile.level != Level::Off || !profile.entries.is_empty());
             }
@@ -247,7 +247,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns whether a command of this database that took `time` may be recorded, and the filter that decides.
+    /// Returns whether a command of this database that took `time` may be recorded: `None` if not, otherwise the filter that decides, if any.
     fn wants(&self, database: &str, time: Duration) -> Option<Option<RawDocumentBuf>> {
         let profile = self.databases.get(database).filter(|profile| profile.level != Level::Off)?;
         if let Some(filter) = &profile.filter {
@@ -275,9 +275,9 @@ impl State {
     }
 }
 
-/// Records a command that has ended in each profiled database that it names, if it took long enough.
+/// Records a finished command in each profiled database that it names, if the settings of that database select it.
 pub(crate) async fn record(call: &Call<'_>, reply: &RawDocument, time: Duration) {
-    // The profile shows the commands between two calls of `profile`. A name that is not known may be a mistyped one, and the fields anything.
+    // The profile has the commands between two calls of `profile`. An unknown name may be mistyped, so its fields may contain anything.
     if call.command.name == "profile" || call.command.known.is_none() {
         return;
     }
@@ -315,7 +315,7 @@ async fn matches(call: &Call<'_>, filter: &RawDocument, entry: &RawDocument) -> 
     Ok(found.into_iter().next().is_some())
 }
 
-/// Returns a number between 0 and 1, drawn at random; without random bytes 0, so that commands are recorded.
+/// Returns a random number from 0 up to 1; 0 if the system has no random bytes, so that commands are recorded.
 fn draw() -> f64 {
     auth::random::<4>().map_or(0.0, |bytes| f64::from(u32::from_ne_bytes(bytes)) / (f64::from(u32::MAX) + 1.0))
 }

@@ -37,40 +37,41 @@ const MAX_CONNECTIONS: usize = 10_000;
 /// The default of [`Server::max_cursors`].
 const MAX_CURSORS: usize = 10_000;
 
-/// The default of [`Server::max_transactions`]: one for each connection, the most that drivers open.
+/// The default of [`Server::max_transactions`]: one for each connection, the most that drivers open at a time.
 const MAX_TRANSACTIONS: usize = MAX_CONNECTIONS;
 
-/// The default of [`Server::max_snapshots`]. A session may keep one for minutes, and there may be a million sessions.
+/// The default of [`Server::max_snapshots`]. A session may hold one for minutes, and there may be a million sessions.
 const MAX_SNAPSHOTS: usize = 10_000;
 
-/// The default of [`Server::max_message_memory`].
+/// The default of [`Server::max_message_memory`], in bytes.
 const MAX_MESSAGE_MEMORY: usize = 1 << 30;
 
-/// How many connections above the limit receive the error at the same time.
+/// Maximum number of connections above the limit that receive the error at the same time.
 const REFUSALS: usize = 64;
 
-/// The longest time that can be set: the most that MongoDB's parameters allow. An `Instant` plus this time does not overflow.
+/// The longest duration that can be set: the maximum of MongoDB's parameters. Adding it to an `Instant` does not overflow.
 const LONGEST: Duration = Duration::from_secs(0x7fff_ffff);
 
-/// How far the connections may exceed the limit, those included that give way to others or are refused.
+/// How many connections may be open above the limit, including those that are being closed in favor of others or are refused.
 const REPLACED: usize = 2 * REFUSALS;
 
-/// How long a connection above the limit has for its first message.
+/// Timeout for the first message of a connection above the limit.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The default of [`Server::login_patience`]. Drivers watch a server by connections that do not log in, with a message every ten seconds
-/// by default, or with one `hello` that is answered again and again; a driver whose connection is closed takes the server for lost until it has another one.
+/// The default of [`Server::login_patience`]. Drivers monitor a server by connections that do not log in, with a message every ten seconds by
+/// default, or with one `hello` that has many replies. A driver whose monitoring connection is closed considers the server unavailable until it has
+/// another one.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.
 const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
 
-/// How long commands that run may take to end when the server shuts down. They are then cancelled; the whole shutdown takes at most twice
-/// this time, because `docker stop` kills a process after ten seconds.
+/// How long running commands may take to end when the server shuts down; then they are cancelled. The whole shutdown takes at most twice this time,
+/// because `docker stop` kills a process after ten seconds.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The shortest and the longest pause between two looks for transactions, cursors and sessions whose time is over. A look visits each
-/// session, of which there may be a million.
+/// The shortest and the longest pause between two sweeps for overdue transactions, cursors and sessions. A sweep visits each session, of which
+/// there may be a million.
 const TICKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(10)];
 
 /// The default of [`Server::expire_every`], as MongoDB's `ttlMonitorSleepSecs`.
@@ -114,16 +115,15 @@ pub struct Server {
 pub struct Shutdown(watch::Sender<bool>);
 
 impl Shutdown {
-    /// Closes the listener and the connections that wait for a request. Commands that run have four seconds to end, then they are
-    /// cancelled. Open transactions are rolled back. [`Server::serve`] returns after eight seconds at the latest.
+    /// Closes the listener and the connections that wait for a request. Running commands have four seconds to end, then they are cancelled. Open
+    /// transactions are rolled back. [`Server::serve`] returns after eight seconds at the latest.
     pub fn now(&self) {
         self.0.send_replace(true);
     }
 }
 
 impl Server {
-    /// Creates a server of an open database, which the process may go on to use. A blocking
-    /// [`Database`](slate_core::Database) is converted.
+    /// Creates a server of an open database, which the process may also use itself. A blocking [`Database`](slate_core::Database) is converted.
     pub fn new(database: impl Into<Database>) -> Self {
         let settings = Settings {
             read_only: false,
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// Refuses every write of clients.
+    /// Refuses all writes by clients.
     pub fn read_only(mut self) -> Self {
         self.settings.read_only = true;
         self
@@ -179,13 +179,13 @@ impl Server {
 
     /// Sets the address that the server reports to clients, `name:port`, instead of the one that each has connected to. A driver without
     /// `directConnection=true` connects to that address from then on: it must be one that all clients reach and, with TLS, a name of the
-    /// certificate. Clients of a Unix socket stay there.
+    /// certificate. Clients of a Unix socket ignore it.
     pub fn host(mut self, address: impl Into<String>) -> Self {
         self.settings.host = Some(address.into());
         self
     }
 
-    /// Lets clients connect by TLS only, and with certificates of their own if it says so. Unix sockets are used without.
+    /// Requires TLS, and certificates of clients if `tls` says so. Unix sockets do not use TLS.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: crate::Tls) -> Self {
         self.settings.tls = Some(tls);
@@ -214,8 +214,8 @@ impl Server {
         self
     }
 
-    /// Sets how many bytes the messages of all connections may have while they arrive and are executed, not counting those of at most
-    /// 64 KiB. One that exceeds it is answered with `ExceededMemoryLimit` (146), and its connection is closed. The default is 1 GiB.
+    /// Sets how many bytes the messages of all connections may have while they arrive and are executed, not counting those of at most 64 KiB. A
+    /// message above it is answered with `ExceededMemoryLimit` (146), and its connection is closed. The default is 1 GiB.
     pub fn max_message_memory(mut self, bytes: usize) -> Self {
         self.settings.max_message_memory = bytes;
         self
@@ -228,14 +228,14 @@ impl Server {
         self
     }
 
-    /// Sets how many connections may be open. Further ones get an error as their first reply and are closed; of many at a time, most are
-    /// closed at once. The default is 10,000.
+    /// Sets how many connections may be open. Further ones receive an error as their first reply and are closed; if there are many at the same
+    /// time, most are closed without a reply. The default is 10,000.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.settings.max_connections = most;
         self
     }
 
-    /// Sets after what time without a message, while no command of it runs, a connection is closed that has not logged in, with
+    /// Sets after how long without a message or a running command a connection without a login is closed, with
     /// [`authentication`](Self::authentication). The default is five minutes.
     pub fn login_patience(mut self, patience: Duration) -> Self {
         self.settings.login_patience = patience.min(LONGEST);
@@ -248,7 +248,7 @@ impl Server {
         self
     }
 
-    /// Offers `configureFailPoint`, by which clients let commands fail: for the tests of drivers, never where others connect.
+    /// Offers `configureFailPoint`, by which clients make commands fail. Only for the tests of drivers.
     pub fn test_commands(mut self) -> Self {
         self.settings.test_commands = true;
         self
@@ -260,8 +260,8 @@ impl Server {
         self
     }
 
-    /// Answers `GET /metrics` over HTTP on this listener, as long as the server runs, with the numbers of the database and of the server in
-    /// Prometheus' text format. Everyone who can connect to it sees them.
+    /// Serves `GET /metrics` over HTTP on this listener while the server runs: metrics of the database and of the server in Prometheus' text
+    /// format. Everyone who can connect can read them.
     #[cfg(feature = "metrics")]
     pub fn metrics(mut self, listener: TcpListener) -> Self {
         self.metrics = Some(listener);
@@ -276,7 +276,7 @@ impl Server {
     }
 
     /// Sets the folder into which clients may write copies of the database, by Slate's command `backup`: `{ backup: "monday.slate" }` on the
-    /// database `admin`. With [`authentication`](Self::authentication) it needs the role `backup`. By default the command is refused.
+    /// database `admin`. With [`authentication`](Self::authentication) this requires the role `backup`. By default the command is refused.
     pub fn backup_directory(mut self, folder: impl Into<PathBuf>) -> Self {
         self.settings.backup_directory = Some(folder.into());
         self
@@ -295,10 +295,10 @@ impl Server {
 
     /// Serves clients until [`Shutdown::now`]; returns when every connection has ended.
     ///
-    /// Each connection is a task of tokio, and no thread. Commands execute as those of [`slate_core::aio`] do.
+    /// Each connection is a task of tokio and occupies no thread. Commands execute as those of [`slate_core::aio`] do.
     ///
     /// # Errors
-    /// Fails if the system has no random bytes. A connection that fails ends alone.
+    /// Fails if the system has no random bytes. The failure of a connection ends only that connection.
     pub async fn serve(self, listener: impl Into<Listener>) -> io::Result<()> {
         let Self {
             database,
@@ -310,7 +310,7 @@ impl Server {
         let (mut listener, shared) = (listener.into(), share(database, settings, stopping)?);
         let mut stopping = shared.stopping.subscribe();
         let mut connections = JoinSet::new();
-        // Ends with the listener.
+        // Tasks that end with the listener.
         let mut beside = JoinSet::new();
         beside.spawn(expire(Arc::clone(&shared)));
         beside.spawn(tidy(Arc::clone(&shared)));
@@ -334,7 +334,7 @@ impl Server {
         Ok(())
     }
 
-    /// Returns what connections share, of a server that listens to none.
+    /// Returns what connections share, for a server without a listener.
     #[cfg(test)]
     pub(crate) fn shared(self) -> io::Result<Arc<Shared>> {
         share(self.database, self.settings, self.stopping)
@@ -345,7 +345,7 @@ impl Server {
 fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) -> io::Result<Arc<Shared>> {
     let database = if settings.read_only { database.read_only() } else { database };
     let commands = database.commands().with_sleep(|until| Box::pin(sleep_until(until.into())));
-    // The first reply already has a time.
+    // Advances the clock, so that the first reply already has a time.
     database.next_time();
     commands.as_blocking().limit_cursors(settings.max_cursors);
     Ok(Arc::new(Shared {
@@ -373,7 +373,7 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
     }))
 }
 
-/// Waits for the connections to end; after `grace` cancels their commands, after half as long again drops them, and ends the sessions. Ends
+/// Waits for the connections to end. After `grace`, cancels their commands; after half as long again, drops them, and ends the sessions. Returns
 /// after twice the grace, whatever a command waits for.
 async fn stop(shared: &Shared, mut connections: JoinSet<()>, grace: Duration) {
     let begun = tokio::time::Instant::now();
@@ -382,12 +382,12 @@ async fn stop(shared: &Shared, mut connections: JoinSet<()>, grace: Duration) {
         shared.operations.kill_all();
         let _ = timeout_at(begun + grace * 3 / 2, async { while connections.join_next().await.is_some() {} }).await;
     }
-    // With a connection that was dropped, its session is no longer locked.
+    // After a connection was dropped, its session is no longer locked.
     let _ = timeout_at(begun + grace * 7 / 4, connections.shutdown()).await;
     let _ = timeout_at(begun + grace * 2, shared.sessions.end_all(shared, |_| true)).await;
 }
 
-/// Ends what has outlived its time, from time to time.
+/// Ends overdue transactions, cursors and sessions, periodically.
 async fn tidy(shared: Arc<Shared>) {
     let [shortest, longest] = TICKS;
     let mut ticks = interval((shared.settings.transaction_life / 2).clamp(shortest, longest));
@@ -397,7 +397,7 @@ async fn tidy(shared: Arc<Shared>) {
     }
 }
 
-/// Deletes what is due by TTL indexes, from time to time. A failure, for instance because the database is read-only, is tried again the next
+/// Deletes documents that are due by TTL indexes, periodically. A failure, for instance because the database is read-only, is tried again the next
 /// time.
 async fn expire(shared: Arc<Shared>) {
     let pause = shared.settings.expire_every;
@@ -414,11 +414,11 @@ async fn expire(shared: Arc<Shared>) {
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
     let most = shared.settings.max_connections;
-    // Connections without a login give way, so that strangers cannot take all of them. They end soon: a few may be open beside the others
-    // meanwhile.
+    // Closes a connection without a login in favor of this one, so that such connections cannot take all places. Until the closed ones have ended,
+    // a few more than the limit may be open.
     let may_replace = shared.settings.authentication && open.number <= most.saturating_add(REPLACED);
     if open.number > most && !(may_replace && shared.operations.dismiss_stranger()) {
-        // The client receives an error, unless too many receive one already.
+        // Sends the client an error, unless too many clients are receiving one.
         let Ok(_permit) = shared.refusals.try_acquire() else { return };
         let message = format!("the server has {most} connections, which is its limit");
         let refusal = Failure::new(Code(264, "TooManyFilesOpen"), message);
@@ -432,7 +432,7 @@ async fn connect(shared: Arc<Shared>, accepted: Accepted) {
 /// Counts an open connection, until it is dropped.
 struct OpenConnection<'s> {
     shared: &'s Shared,
-    /// How many are open with it.
+    /// The number of open connections, including this one.
     number: usize,
 }
 

@@ -24,7 +24,7 @@ use crate::{
     wire::MessageMemory,
 };
 
-/// MongoDB's limit on the statements of a command.
+/// MongoDB's limit on the number of statements in a command.
 pub(crate) const MAX_STATEMENTS: i32 = 100_000;
 
 /// What all connections share.
@@ -35,19 +35,19 @@ pub(crate) struct Shared {
     pub(crate) users: Users,
     /// Limits failed logins.
     pub(crate) throttle: Throttle,
-    /// Hides which users exist, for as long as the server runs.
+    /// A random key for the apparent salts of unknown users, which hide the users that exist. It changes with each start.
     pub(crate) secret: [u8; 32],
     pub(crate) operations: Operations,
     pub(crate) profiler: Profiler,
     pub(crate) top: Top,
     pub(crate) message_memory: Arc<MessageMemory>,
-    /// Open transactions.
+    /// The quota of open transactions.
     pub(crate) transactions: Arc<Quota>,
-    /// Snapshots that sessions hold.
+    /// The quota of snapshots of sessions.
     pub(crate) snapshots: Arc<Quota>,
-    /// Connections above the limit that receive the error.
+    /// Permits for connections above the limit that receive the error.
     pub(crate) refusals: Semaphore,
-    /// The one backup that may be written.
+    /// The permit to write a backup: one at a time.
     pub(crate) backups: Semaphore,
     pub(crate) counts: Counts,
     pub(crate) fail_points: FailPoints,
@@ -56,34 +56,34 @@ pub(crate) struct Shared {
     pub(crate) process: ObjectId,
     pub(crate) started: Instant,
     pub(crate) started_at: DateTime,
-    /// Whether the server shuts down.
+    /// Whether the server is shutting down.
     pub(crate) stopping: watch::Sender<bool>,
 }
 
 impl Shared {
-    /// Closes the cursors of a user who has lost a role, by which they were opened.
+    /// Closes the cursors of a user who has lost a role that they may depend on.
     pub(crate) fn close_cursors_of(&self, user: &User) {
         self.commands.as_blocking().owned_by(user.digest).close_cursors();
     }
 
-    /// Closes the cursors of a user who is no longer there, and ends the user's sessions.
+    /// Closes the cursors of a user who was dropped, and ends the user's sessions.
     pub(crate) async fn forget(&self, user: &User) {
         self.close_cursors_of(user);
         self.sessions.end_all(self, |id| id.owner() == Some(user.digest)).await;
     }
 }
 
-/// How the server was set up.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) read_only: bool,
-    /// Whether commands need a user with a role.
+    /// Whether clients must log in.
     pub(crate) authentication: bool,
     pub(crate) replica_set: String,
-    /// The address that the server reports to clients; without one it is the address that each has connected to.
+    /// The address that the server reports to clients; `None` for the one that each has connected to.
     pub(crate) host: Option<String>,
     pub(crate) max_connections: usize,
-    /// How long a client that has not logged in may be silent.
+    /// How long a client without a login may be silent.
     pub(crate) login_patience: Duration,
     pub(crate) max_cursors: usize,
     pub(crate) max_message_memory: usize,
@@ -94,23 +94,23 @@ pub(crate) struct Settings {
     pub(crate) tls: Option<crate::Tls>,
     pub(crate) test_commands: bool,
     pub(crate) transaction_life: Duration,
-    /// The pause between two deletions of what is due by TTL indexes; zero: none are made.
+    /// Pause between two deletions of documents that are due by TTL indexes; zero means never.
     pub(crate) expire_every: Duration,
-    /// Commands that take longer are slow for the profiler, until a client says otherwise.
+    /// Commands that take longer are slow for the profiler, until a client sets another threshold.
     pub(crate) slow: Duration,
-    /// Where clients may write copies of the database.
+    /// The folder for copies of the database; `None` refuses the command `backup`.
     pub(crate) backup_directory: Option<PathBuf>,
     /// The command line, for `getCmdLineOpts`.
     pub(crate) arguments: Vec<String>,
 }
 
-/// What has happened since the start, beside the [traffic](crate::traffic) of connections.
+/// Counters since the start, apart from the [traffic](crate::traffic) of connections.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: AtomicUsize,
     pub(crate) last_connection: AtomicI64,
-    /// How often what is due by TTL indexes was deleted.
+    /// Number of deletions by TTL indexes.
     pub(crate) expiries: AtomicU64,
-    /// The documents that were deleted then.
+    /// Number of documents that these have deleted.
     pub(crate) expired: AtomicU64,
 }

@@ -1,10 +1,11 @@
-//! The stages of a pipeline as a client has sent them, before anything has checked them.
+//! The stages of a pipeline as a client has sent them, not yet checked.
 
 use bson::{RawArray, RawBsonRef};
 
 use crate::failure::Result;
 
-/// Returns the name and the argument of the first stage. A stage is known by its first field; one with others is refused by the library.
+/// Returns the name and the argument of the first stage; `None` without stages. A stage's first field is its name; the library refuses further
+/// fields.
 ///
 /// # Errors
 /// Fails on damaged bytes.

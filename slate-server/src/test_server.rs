@@ -56,7 +56,7 @@ impl TestServer {
         let (uri, server) = (listener.uri()?, set_up(Server::new(database.clone())));
         let shutdown = server.shutdown();
         let serve = move || {
-            // It fails only if it cannot begin to listen, and the listener was opened above.
+            // Serving fails only if the listener cannot be opened, which has succeeded above.
             let _ = runtime.block_on(server.serve(listener));
         };
         let thread = thread::Builder::new().name("slate-test-server".into()).spawn(serve)?;
@@ -68,7 +68,7 @@ impl TestServer {
         &self.uri
     }
 
-    /// Returns the database that is served.
+    /// Returns the database of the server.
     pub fn database(&self) -> &Database {
         &self.database
     }

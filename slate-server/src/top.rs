@@ -1,4 +1,4 @@
-//! How much time commands have spent on each collection, for `top`.
+//! The time that commands have taken on each collection, for `top`.
 
 use std::{
     collections::HashMap,
@@ -17,18 +17,17 @@ use bson::{
 
 use crate::command::Command;
 
-/// How many collections are counted at most. Those that come later are not, so that a client that makes up names costs bounded memory.
+/// Maximum number of collections that are counted. Further ones are ignored, so that invented names take bounded memory.
 const MOST: usize = 10_000;
 
-/// The longest full name of a collection that is counted, in bytes: MongoDB's limit. A `bulkWrite` may name longer ones without writing to
-/// them.
+/// Maximum length in bytes of the full name of a counted collection: MongoDB's limit. A `bulkWrite` may name longer ones without writing to them.
 const MAX_NAME: usize = 255;
 
 /// The times of all collections since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Top {
     collections: RwLock<HashMap<Namespace, Arc<Usage>>>,
-    /// Grows when collections are forgotten: what connections remember is then looked up anew.
+    /// Incremented when collections are removed: connections then look up their last collection again.
     forgotten: AtomicU64,
 }
 
@@ -39,7 +38,7 @@ struct Namespace {
     collection: Box<str>,
 }
 
-/// The collection that a connection has used last. Most connections use it again, without a look into the table of all.
+/// The collection that a connection has used last. Most connections use it again, which saves the look-up in the table.
 #[derive(Debug, Default)]
 pub(crate) struct LastUsage(Mutex<Option<KnownUsage>>);
 
@@ -60,7 +59,7 @@ struct Times {
     count: AtomicU64,
 }
 
-/// What commands do with a collection, by MongoDB's names. The last two are both `commands` there.
+/// Kinds of commands, with MongoDB's names. MongoDB counts the last two together as `commands`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Queries,
@@ -76,7 +75,7 @@ use Kind::{GetMore, Insert, Queries, ReadCommands, Remove, Update, WriteCommands
 
 const KINDS: [Kind; 7] = [Queries, GetMore, Insert, Update, Remove, ReadCommands, WriteCommands];
 
-/// The parts of `top`, and the kinds that each adds up.
+/// The fields of `top`, and the kinds that each adds up.
 const PARTS: [(&CStr, &[Kind]); 9] = [
     (cstr!("total"), &KINDS),
     (cstr!("readLock"), &[Queries, GetMore, ReadCommands]),
@@ -107,7 +106,7 @@ impl Kind {
 }
 
 impl Top {
-    /// Adds the time of a command that has succeeded to its collection; that of a `bulkWrite` in equal parts to those that it names.
+    /// Adds the time of a successful command to its collection; that of a `bulkWrite` in equal parts to all collections that it names.
     pub(crate) fn record(&self, command: &Command, last: &LastUsage, time: Duration) {
         let Some(kind) = Kind::of(&command.name) else { return };
         if let Some(collection) = command.collection() {
@@ -140,7 +139,7 @@ impl Top {
         *last = Some(KnownUsage { namespace, usage, forgotten });
     }
 
-    /// Returns the times of a collection, which begin now if they are not known; `None` if too many are.
+    /// Returns the times of a collection, from zero if it is new; `None` if there are too many collections.
     fn find(&self, namespace: &Namespace) -> Option<Arc<Usage>> {
         let known = self.collections.read().unwrap_or_else(PoisonError::into_inner).get(namespace).cloned();
         if known.is_some() {
@@ -155,7 +154,7 @@ impl Top {
         }
     }
 
-    /// Forgets a collection that was dropped, or all of a database.
+    /// Removes the times of a collection that was dropped, or of all collections of a database for `None`.
     pub(crate) fn forget(&self, database: &str, collection: Option<&str>) {
         let is_forgotten = |namespace: &Namespace| {
             *namespace.database == *database && collection.is_none_or(|collection| *namespace.collection == *collection)
@@ -165,7 +164,7 @@ impl Top {
         self.forgotten.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the times in the shape of MongoDB's `top`.
+    /// Returns the times in the form of MongoDB's `top`.
     pub(crate) fn describe(&self) -> RawDocumentBuf {
         let mut known: Vec<(Namespace, Arc<Usage>)> = {
             let collections = self.collections.read().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +173,7 @@ impl Top {
         known.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut totals = rawdoc! { "note": "all times in microseconds" };
         for (Namespace { database, collection }, usage) in known {
-            // A name with a NUL byte is that of no collection.
+            // A name with a NUL byte belongs to no collection.
             if let Ok(name) = CString::try_from(format!("{database}.{collection}")) {
                 totals.append(&name, usage.describe());
             }

@@ -8,7 +8,7 @@ use crate::{commands::Call, listener::Address};
 #[cfg(feature = "tracing")]
 const TARGET: &str = "slate::server";
 
-/// Serves a connection in its span, which is open as long as the connection.
+/// Serves a connection within its span, which stays open as long as the connection.
 pub(crate) async fn connection<F: Future>(peer: &Address, serve: F) -> F::Output {
     #[cfg(feature = "tracing")]
     {
@@ -23,7 +23,7 @@ pub(crate) async fn connection<F: Future>(peer: &Address, serve: F) -> F::Output
     }
 }
 
-/// Executes a command in its span, and adds how long it took and the code of its failure.
+/// Executes a command within its span, and records its duration and the code of its failure.
 pub(crate) async fn command(call: &Call<'_>, execute: impl Future<Output = RawDocumentBuf>) -> RawDocumentBuf {
     #[cfg(feature = "tracing")]
     if tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {

@@ -1,13 +1,12 @@
-//! How many commands and bytes each connection has exchanged. A connection counts alone, so that connections on different processors do not
-//! wait for each other's cache lines; who asks adds all up.
+//! The numbers of commands and bytes of each connection. Each connection has its own counters, so that connections on different processors do not
+//! wait for each other's cache lines; readers add them up.
 
 use std::{
     ops::AddAssign,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// A number that one task increases and others read. An addition is a load and a store, without the locked instruction of an atomic
-/// addition.
+/// A number that one task increases and others read. So an addition is a load and a store, which cost less than an atomic addition.
 #[derive(Debug, Default)]
 struct Counter(AtomicU64);
 

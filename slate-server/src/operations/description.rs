@@ -11,24 +11,23 @@ use slate_core::OpenCursor;
 use super::{Operation, Operations, Place, Whose};
 use crate::{auth, command::beginning, session::SessionId};
 
-/// What is described beside the commands that run.
+/// What is described in addition to running commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scope {
     /// Connections that wait for their next request.
     pub(crate) idle_connections: bool,
-    /// Whether commands are cut off after [`MAX_TRUNCATED_COMMAND`] bytes instead of [`MAX_COMMAND`].
+    /// Whether commands are truncated after [`MAX_TRUNCATED_COMMAND`] bytes instead of [`MAX_COMMAND`].
     pub(crate) truncates: bool,
 }
 
-/// The longest command in bytes that is shown whole, which is MongoDB's limit for the profiler. A longer one is cut
-/// off.
+/// Maximum length in bytes of a command that is shown as a whole: MongoDB's limit for the profiler. A longer one is truncated.
 pub(crate) const MAX_COMMAND: usize = 50_000;
 
-/// The limit in bytes if the client asks for truncated commands (`truncateOps`).
+/// The limit in bytes if the client requests truncated commands (`truncateOps`).
 const MAX_TRUNCATED_COMMAND: usize = 1000;
 
 impl Operations {
-    /// Describes the commands that run, one after the other.
+    /// Describes the running commands, lazily.
     pub(crate) fn describe<'c>(
         &self,
         host: &str,
@@ -37,7 +36,7 @@ impl Operations {
         find_cursor: impl Fn(i64) -> Option<&'c OpenCursor>,
     ) -> impl Iterator<Item = RawDocumentBuf> {
         let (mut running, mut idle) = (Vec::new(), Vec::new());
-        // Nothing is described under a lock that other commands need.
+        // Copies the list, so that nothing is described under a lock that other commands need.
         let places: Vec<Arc<Place>> = self.places().open.values().map(Arc::clone).collect();
         for place in places {
             let operation = place.running().clone();
@@ -56,7 +55,7 @@ impl Operations {
 }
 
 impl Place {
-    /// Returns the fields that tell the client.
+    /// Returns the fields that describe the client.
     fn begin(&self, host: &str) -> RawDocumentBuf {
         let mut described = rawdoc! {
             "type": "op",
@@ -76,7 +75,7 @@ impl Place {
         described
     }
 
-    /// Describes a connection that waits for its next request.
+    /// Describes an idle connection.
     fn describe(&self, host: &str) -> RawDocumentBuf {
         let mut described = self.begin(host);
         described.append(cstr!("active"), false);
@@ -137,7 +136,7 @@ impl Operation {
     }
 }
 
-/// Describes a cursor that waits for its next `getMore`.
+/// Describes an idle cursor, between two batches.
 pub(crate) fn idle_cursor(cursor: &OpenCursor, host: &str) -> RawDocumentBuf {
     let mut described = rawdoc! { "type": "idleCursor", "host": host, "ns": cursor.namespace() };
     if let Some(uuid) = cursor.session() {
@@ -171,7 +170,7 @@ fn describe_cursor(cursor: &OpenCursor, operation: Option<i32>) -> RawDocumentBu
     described
 }
 
-/// Describes a session whose transaction waits for its next command.
+/// Describes an idle transaction, between two commands.
 pub(crate) fn idle_transaction(
     session: SessionId,
     transaction_number: i64,
@@ -199,7 +198,7 @@ fn transaction(number: i64) -> RawDocumentBuf {
     rawdoc! { "parameters": { "txnNumber": number, "autocommit": false } }
 }
 
-/// Returns MongoDB's word for what a command does.
+/// Returns MongoDB's word for the kind of a command.
 pub(crate) fn kind(command: &str) -> &'static str {
     match command {
         "find" => "query",
@@ -211,7 +210,7 @@ pub(crate) fn kind(command: &str) -> &'static str {
     }
 }
 
-/// Returns a command without its secrets; of one of more bytes than `most` the beginning as text, and the comment.
+/// Returns a command without its secrets. If it has more than `most` bytes, returns its first part as text, and its comment.
 pub(crate) fn shown(document: &RawDocument, most: usize) -> RawDocumentBuf {
     if document.as_bytes().len() <= most {
         return auth::redacted(document);

@@ -1,4 +1,4 @@
-//! The entries of a client's `bulkWrite`, which is sent to the database `admin` and writes to others.
+//! The entries for a `bulkWrite`, which is sent to the database `admin` and writes to others.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -9,20 +9,20 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 
 use crate::command::{Command, namespace};
 
-/// The part of a `bulkWrite` that writes to one database. Who may read the profile of the database sees this part and no other.
+/// The part of a `bulkWrite` that writes to one database. Users who may read the profile of that database see only this part.
 #[derive(Clone)]
 pub(super) struct BulkPart<'c> {
     pub(super) database: &'c str,
     command: &'c Command,
-    /// The databases and the collections that the command names; `None` for what is no name.
+    /// The databases and collections in `nsInfo`; `None` for an invalid name.
     namespaces: Arc<[Option<(&'c str, &'c str)>]>,
-    /// Whether the command writes to no other database, so that its reply is about this one alone.
+    /// Whether the command writes to no other database, so that its reply applies to this one alone.
     pub(super) is_all: bool,
 }
 
 impl<'c> BulkPart<'c> {
-    /// Returns the parts of a command; none for another one than `bulkWrite`. A database that it names and writes nothing to has no part: a user
-    /// without the right to write there may name it.
+    /// Returns the parts of a `bulkWrite`; empty for another command. A database that is named but not written to has no part: a user without the
+    /// right to write there may name it.
     pub(super) fn all(command: &'c Command) -> Vec<Self> {
         let namespaces: Arc<[_]> = command.bulk_namespaces().into();
         let operations = command.document().get_array("ops").into_iter().flatten().flatten();
@@ -36,7 +36,7 @@ impl<'c> BulkPart<'c> {
         databases.into_iter().map(part).collect()
     }
 
-    /// Returns the full name of the collection, if it is the only one of the database.
+    /// Returns the full name of the collection if it is the only one in the database, otherwise `$cmd`.
     pub(super) fn namespace(&self) -> String {
         let mut own = self.namespaces.iter().flatten().filter(|(database, _)| *database == self.database);
         let first = own.next().map_or("$cmd", |(_, collection)| *collection);
@@ -44,7 +44,7 @@ impl<'c> BulkPart<'c> {
         namespace(self.database, target)
     }
 
-    /// Returns the command with the operations on this database.
+    /// Returns the command with only the operations on this database.
     pub(super) fn document(&self) -> RawDocumentBuf {
         let document = self.command.document();
         if self.is_all {
@@ -75,12 +75,12 @@ impl<'c> BulkPart<'c> {
     }
 }
 
-/// Returns the place in `nsInfo` that an operation names.
+/// Returns the index into `nsInfo` in an operation; `None` if it is not an integer.
 fn place(value: RawBsonRef<'_>) -> Option<i64> {
     value.as_i32().map(i64::from).or_else(|| value.as_i64())
 }
 
-/// Returns an operation with the new place of its collection in `nsInfo`; `None` if the collection is not there.
+/// Returns an operation with the new index of its collection in `nsInfo`; `None` if the collection is not in `places`.
 fn moved(operation: &RawDocument, places: &HashMap<i64, i32>) -> Option<RawDocumentBuf> {
     let mut fields = operation.into_iter().flatten();
     let (kind, place) = fields.next()?;

@@ -9,16 +9,16 @@ use crate::{
     operations::{MAX_COMMAND, kind, number, shown},
 };
 
-/// The most bytes of a message that is recorded.
+/// Maximum bytes of a recorded error message.
 const MAX_MESSAGE: usize = 1000;
 
-/// The most bytes of what follows the plan in an entry, about.
+/// About the maximum bytes of the fields after the plan in an entry.
 const REST: usize = 1 << 12;
 
-/// The bytes of a message around its document.
+/// Bytes of a message in addition to its document.
 const AROUND: usize = 21;
 
-/// Describes a command that has ended, or a part of it, in the shape of MongoDB's profiler.
+/// Describes a finished command, or a part of it, in the form of MongoDB's profiler.
 pub(super) fn describe(
     call: &Call<'_>,
     part: Option<BulkPart<'_>>,
@@ -35,7 +35,7 @@ pub(super) fn describe(
         "ns": part.as_ref().map_or_else(|| command.namespace(), BulkPart::namespace),
         "command": shown,
     };
-    // What was examined and done is not known of each part.
+    // Examined and written documents are known only for the whole command.
     let is_all = part.as_ref().is_none_or(|part| part.is_all);
     let summary = activity.plan_summary().filter(|_| is_all);
     if let Ok(cursor) = reply.get_document("cursor") {
@@ -55,7 +55,7 @@ pub(super) fn describe(
     if let Some(summary) = summary {
         entry.append(cstr!("planSummary"), summary);
         if let Some(stages) = activity.plan().and_then(|plan| RawDocumentBuf::try_from(&plan).ok()) {
-            // A long filter is in the stages, too. Without them the entry may still be short enough.
+            // A long filter occurs in the stages, too. Without them the entry may be short enough.
             if entry.as_bytes().len() + stages.as_bytes().len() <= MAX_ENTRY - REST {
                 entry.append(cstr!("execStats"), stages);
             }
@@ -74,7 +74,8 @@ pub(super) fn describe(
     entry
 }
 
-/// Returns the statement of an `update` or `delete` that has one: MongoDB records statements. A command of several is one entry here.
+/// Returns the only statement of an `update` or `delete`, because MongoDB records statements; `None` if it is too long, or if there are several,
+/// which are one entry here.
 fn statement(command: &Command) -> Option<RawDocumentBuf> {
     let name = match &*command.name {
         "update" => "updates",
@@ -102,7 +103,7 @@ fn append_cursor(entry: &mut RawDocumentBuf, command: &Command, cursor: &RawDocu
     }
 }
 
-/// Appends what a write has done.
+/// Appends the counts of a write.
 fn append_result(entry: &mut RawDocumentBuf, command: &Command, reply: &RawDocument) {
     let count = |name: &str| reply.get(name).ok().flatten().and_then(integer).unwrap_or_default();
     match &*command.name {
@@ -125,12 +126,12 @@ fn append_result(entry: &mut RawDocumentBuf, command: &Command, reply: &RawDocum
     }
 }
 
-/// Appends why the command, or its first statement that was refused, has failed.
+/// Appends the error of the command, or of its first failed statement.
 fn append_failure(entry: &mut RawDocumentBuf, reply: &RawDocument, is_all: bool) {
     let has_failed = reply.get_f64("ok").is_ok_and(|ok| ok < 1.0);
     let refused = || reply.get_array("writeErrors").ok()?.into_iter().next()?.ok()?.as_document();
     let Some(failure) = (if has_failed { Some(reply) } else { refused() }) else { return };
-    // The message may be about another database.
+    // The message could be one of another database.
     if let Ok(message) = failure.get_str("errmsg")
         && is_all
     {

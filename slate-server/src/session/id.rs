@@ -5,8 +5,8 @@ use slate_core::raw::{Kind, Value};
 
 use crate::failure::{Code, Failure, Result};
 
-/// The id of a logical session: a UUID that the client has made, and the digest of the user whose session it is. Sessions of different
-/// users are different, whatever UUID they have.
+/// The id of a logical session: a UUID that the client has created, and the digest of the session's user. Sessions of different users are
+/// different, even with the same UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SessionId {
     uuid: [u8; 16],
@@ -21,7 +21,7 @@ impl fmt::Display for SessionId {
 }
 
 impl SessionId {
-    /// Reads `lsid` of a user.
+    /// Reads an `lsid` of `owner`.
     ///
     /// # Errors
     /// Fails if its `id` is not a UUID.
@@ -41,10 +41,10 @@ impl SessionId {
         Ok(Self { uuid, owner })
     }
 
-    /// Reads `lsid` as the server shows it, with the digest of its user as `uid`; without it, of this user.
+    /// Reads an `lsid` as the server shows it, with the digest of its user as `uid`; without a `uid`, the user is `owner`.
     ///
     /// # Errors
-    /// Fails if its `id` is not a UUID, or its `uid` no digest.
+    /// Fails if its `id` is not a UUID, or its `uid` is not a digest.
     pub(crate) fn read_of_any(lsid: &RawDocument, owner: Option<[u8; 32]>) -> Result<Self> {
         let Some(uid) = lsid.get("uid")? else { return Self::read(lsid, owner) };
         let digest = uid.as_binary().and_then(|uid| uid.bytes.try_into().ok());
@@ -55,17 +55,17 @@ impl SessionId {
         Self { uuid, owner }
     }
 
-    /// Makes an id for a user.
+    /// Creates the id of a new session of a user.
     pub(crate) fn new(owner: Option<[u8; 32]>) -> Self {
         Self { uuid: bson::Uuid::new().bytes(), owner }
     }
 
-    /// Returns the digest of the user.
+    /// Returns the digest of the user; `None` for a session without a login.
     pub(crate) fn owner(self) -> Option<[u8; 32]> {
         self.owner
     }
 
-    /// Returns the document by which MongoDB knows a session: `{id, uid}`, of which clients send the `id`.
+    /// Returns MongoDB's document of the id: `{id, uid}`, of which clients send only the `id`.
     pub(crate) fn document(self) -> RawDocumentBuf {
         let mut document = rawdoc! { "id": Binary { subtype: BinarySubtype::Uuid, bytes: self.uuid.to_vec() } };
         if let Some(owner) = self.owner {

@@ -8,9 +8,9 @@
 //!   retryable write ──▶ Wrote (its reply)
 //! ```
 //!
-//! Each state belongs to a transaction number, which grows. The record of a retryable write, and that of a committed transaction, is a
-//! document of the collection `config.transactions`, written in the same transaction as the data: a client that repeats the command after
-//! a crash gets the same answer.
+//! Each state belongs to a transaction number, which grows. The record of a retryable write or of a committed transaction is a document of the
+//! collection `config.transactions`, written in the same transaction as the data. So a client that repeats the command after a crash receives the
+//! same answer.
 
 mod id;
 mod record;
@@ -25,18 +25,18 @@ pub(crate) use id::SessionId;
 pub(crate) use record::Record;
 pub(crate) use table::{MAX_SESSIONS, Sessions};
 
-/// What a session holds between its commands.
+/// The state of a session between its commands.
 #[derive(Default)]
 pub(crate) struct SessionState {
     /// Whether the record of the session was read from the database.
     pub(crate) is_loaded: bool,
-    /// The highest transaction number.
+    /// The highest transaction number; `None` before the first one.
     pub(crate) number: Option<i64>,
     pub(crate) work: Work,
     pub(crate) snapshot: Option<SessionSnapshot>,
 }
 
-/// The snapshot that reads with the level `snapshot` share.
+/// The snapshot shared by reads with the level `snapshot`.
 pub(crate) struct SessionSnapshot {
     pub(crate) time: Timestamp,
     pub(crate) snapshot: aio::Snapshot,
@@ -44,43 +44,43 @@ pub(crate) struct SessionSnapshot {
     pub(crate) _place: QuotaPlace,
 }
 
-/// What became of the latest transaction number.
+/// The outcome of the latest transaction number.
 #[derive(Default)]
 pub(crate) enum Work {
     #[default]
     None,
     /// A retryable write, and its reply.
     Wrote(RawDocumentBuf),
-    /// A retryable write, whose long reply is only in its record.
+    /// A retryable write whose reply is only in its record, because it is long.
     Recorded,
     Open(Box<OpenTransaction>),
     Committed,
     Aborted,
 }
 
-/// A transaction that waits for its next command.
+/// An open transaction, between two commands.
 pub(crate) struct OpenTransaction {
-    /// `None` on a server that is read-only, where the commands read one snapshot and have nothing to commit.
+    /// `None` on a read-only server, where the commands read one snapshot and nothing is committed.
     pub(crate) transaction: Option<aio::Transaction>,
     pub(crate) commands: aio::Commands,
     pub(crate) since: Instant,
-    /// Whether a record of the commit is needed.
+    /// Whether the commit needs a record.
     pub(crate) has_written: bool,
     pub(crate) cursors: TransactionCursors,
     pub(crate) _place: QuotaPlace,
 }
 
-/// The cursors that a transaction has opened. They are closed with it, when this is dropped.
+/// The cursors that a transaction has opened. Dropping this closes them.
 pub(crate) struct TransactionCursors {
     pub(crate) commands: aio::Commands,
     pub(crate) session: SessionId,
     pub(crate) number: i64,
-    /// Whether there are any.
+    /// Whether there are open cursors.
     pub(crate) are_open: bool,
 }
 
 impl OpenTransaction {
-    /// Rolls the transaction back, and waits for that; dropping it does not wait.
+    /// Rolls the transaction back and waits for the end of that. Dropping it instead does not wait.
     pub(crate) async fn roll_back(self) {
         if let Some(transaction) = self.transaction {
             let _ = transaction.rollback().await;

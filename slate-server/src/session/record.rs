@@ -8,10 +8,10 @@ use crate::{
     shared::Shared,
 };
 
-/// The longest part of a reply in bytes: well below the limit of a document.
+/// Maximum length in bytes of a part of a reply: well below the limit of a document.
 const MAX_PART: usize = 12 << 20;
 
-/// The latest work of a session, as a document of `config.transactions`: MongoDB's place for it.
+/// The outcome of a session's latest transaction number, as a document of `config.transactions`, as in MongoDB.
 ///
 /// ```text
 /// { _id: lsid, txnNum, lastWriteDate, reply: binary, parts }    a retryable write
@@ -19,15 +19,15 @@ const MAX_PART: usize = 12 << 20;
 /// { _id: lsid, txnNum, lastWriteDate, state: "committed" }      a transaction
 /// ```
 ///
-/// The reply is binary, because it may contain documents that cannot be stored as parts of others. With a document of 16 MiB it is longer
-/// than a document may be.
+/// The reply is stored as binary, because it may contain documents that cannot be stored as parts of others. A reply with a document of 16 MiB
+/// exceeds the limit of a document, so it is divided.
 pub(crate) struct Record;
 
 impl Record {
-    /// The code of the error if there is a record of this number or of a later one, which another process has written (`DuplicateKey`).
+    /// The error code (`DuplicateKey`) if another process has written a record with this number or a later one.
     pub(crate) const EXISTS: i32 = 11_000;
 
-    /// Reads the record of a session that this run of the server has not yet seen. One that is older than the state changes nothing.
+    /// Reads the record of a session, if this run of the server has not read it. Ignores a record that is older than the state.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -77,7 +77,7 @@ impl Record {
         part_id
     }
 
-    /// Returns the commands that write the record of a retryable write, in the transaction of the write.
+    /// Returns the commands that write the record of a retryable write; they run in the transaction of the write.
     pub(crate) fn of_write(id: SessionId, number: i64, reply: &RawDocument) -> Vec<RawDocumentBuf> {
         let binary = |bytes: &[u8]| Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() };
         let (mut parts, mut commands) = (0, Vec::with_capacity(1));
@@ -96,12 +96,12 @@ impl Record {
         commands
     }
 
-    /// Returns the command that writes the record of a commit, in its transaction.
+    /// Returns the command that writes the record of a commit; it runs in the transaction that is committed.
     pub(crate) fn of_commit(id: SessionId, number: i64) -> RawDocumentBuf {
         Self::put(id.document(), number, |record| record.append(cstr!("state"), "committed"))
     }
 
-    /// Returns the command that puts a part of a record in the place of an older one; it can fail with [`EXISTS`](Self::EXISTS).
+    /// Returns the command that replaces an older part of a record; it can fail with [`EXISTS`](Self::EXISTS).
     fn put(id: RawDocumentBuf, number: i64, fill: impl FnOnce(&mut RawDocumentBuf)) -> RawDocumentBuf {
         let mut record = rawdoc! { "_id": id.clone(), "txnNum": number, "lastWriteDate": DateTime::now() };
         fill(&mut record);
@@ -112,7 +112,7 @@ impl Record {
         }
     }
 
-    /// Deletes the records of sessions that have ended. A failure is of no consequence: the next sweep repeats it.
+    /// Deletes the records of sessions that have ended. Ignores failures: the next sweep tries again.
     pub(crate) async fn delete_old(shared: &Shared, life: Duration) {
         let life = i64::try_from(life.as_millis()).unwrap_or(i64::MAX);
         let before = DateTime::from_millis(DateTime::now().timestamp_millis().saturating_sub(life));

@@ -13,32 +13,32 @@ use crate::{
     shared::Shared,
 };
 
-/// How long a session lives without a command, as MongoDB's `logicalSessionTimeoutMinutes`.
+/// Lifetime of a session without a command, as MongoDB's `logicalSessionTimeoutMinutes`.
 const LIFE: Duration = Duration::from_secs(30 * 60);
 
-/// How long a snapshot is kept for a session, as MongoDB's `minSnapshotHistoryWindowInSeconds`.
+/// Lifetime of a session's snapshot, as MongoDB's `minSnapshotHistoryWindowInSeconds`.
 const SNAPSHOT_LIFE: Duration = Duration::from_secs(300);
 
-/// How long a cursor waits for its next batch.
+/// Lifetime of a cursor between two batches.
 const CURSOR_LIFE: Duration = Duration::from_secs(600);
 
-/// MongoDB's limit on the number of sessions.
+/// The default of the maximum number of sessions, as in MongoDB.
 pub(crate) const MAX_SESSIONS: usize = 1_000_000;
 
-/// How often records that nobody can ask for any more are deleted.
+/// Interval between two deletions of records of ended sessions.
 const SWEEP: Duration = Duration::from_secs(300);
 
 /// The sessions of all clients.
 pub(crate) struct Sessions {
-    /// How many there may be.
+    /// Maximum number of sessions.
     most: usize,
-    /// How long one lives without a command.
+    /// Lifetime of a session without a command.
     life: Duration,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     swept: Mutex<Option<Instant>>,
 }
 
-/// A session. Its commands lock its state one after the other.
+/// A session. Commands lock its state, so that they run one after the other.
 pub(crate) struct Session {
     used: Mutex<Instant>,
     pub(crate) state: Arc<tokio::sync::Mutex<SessionState>>,
@@ -55,7 +55,7 @@ impl Sessions {
         Self { most, life: LIFE, sessions: Mutex::default(), swept: Mutex::default() }
     }
 
-    /// Returns a session, which begins with its first command.
+    /// Returns a session, and creates it if it does not exist. Renews its lifetime.
     ///
     /// # Errors
     /// Fails with `TooManyLogicalSessions` (261).
@@ -75,7 +75,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Describes the sessions and when each was used, one after the other.
+    /// Describes the sessions and when each was last used, lazily.
     pub(crate) fn describe(&self, is_shown: impl Fn(SessionId) -> bool) -> impl Iterator<Item = RawDocumentBuf> {
         let now = DateTime::now().timestamp_millis();
         self.all().into_iter().filter(move |(id, _)| is_shown(*id)).map(move |(id, session)| {
@@ -85,7 +85,7 @@ impl Sessions {
         })
     }
 
-    /// Describes the open transactions that wait for their next command.
+    /// Describes the idle transactions: open, between two commands.
     pub(crate) fn idle_transactions(
         &self,
         is_shown: impl Fn(SessionId) -> bool,
@@ -93,7 +93,7 @@ impl Sessions {
         host: &str,
     ) -> Vec<RawDocumentBuf> {
         let describe = |(id, session): &(SessionId, Arc<Session>)| {
-            // One that is locked runs a command, and is shown as such.
+            // A locked session runs a command, and is shown with that.
             let state = session.state.try_lock().ok()?;
             let (Work::Open(open), Some(number)) = (&state.work, state.number) else { return None };
             Some(operations::idle_transaction(*id, number, open.since, life, host))
@@ -101,7 +101,7 @@ impl Sessions {
         self.all().iter().filter(|(id, _)| is_shown(*id)).filter_map(describe).collect()
     }
 
-    /// Returns all sessions, so that a walk through them keeps no other command waiting.
+    /// Returns a copy of the list of sessions, so that iterating over it blocks no other command.
     fn all(&self) -> Vec<(SessionId, Arc<Session>)> {
         self.lock().iter().map(|(id, session)| (*id, Arc::clone(session))).collect()
     }
@@ -112,7 +112,7 @@ impl Sessions {
 
     /// Ends sessions: cancels their commands, rolls back their transactions and closes their cursors.
     pub(crate) async fn end(&self, shared: &Shared, ids: impl IntoIterator<Item = SessionId>) {
-        // One look at all commands and cursors, however many sessions a client names.
+        // Searches all commands and cursors only once, for any number of sessions.
         let ids: HashSet<SessionId> = ids.into_iter().collect();
         if ids.is_empty() {
             return;
@@ -140,25 +140,25 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions of a kind.
+    /// Ends all sessions that `is_ended` selects.
     pub(crate) async fn end_all(&self, shared: &Shared, is_ended: impl Fn(SessionId) -> bool) {
         let ids: Vec<SessionId> = self.lock().keys().copied().filter(|id| is_ended(*id)).collect();
         self.end(shared, ids).await;
     }
 
-    /// Rolls back transactions and drops snapshots that have outlived their time. Returns the sessions that have.
+    /// Rolls back overdue transactions and drops overdue snapshots. Returns the overdue sessions.
     fn overdue(&self, shared: &Shared) -> Vec<SessionId> {
         let mut overdue = Vec::new();
         let running = shared.operations.sessions();
         for (id, session) in self.all() {
-            // A session is used as long as its command runs, however long that is.
+            // A running command keeps its session alive, however long it runs.
             if running.contains(&id) {
                 session.touch();
             }
-            // A session whose command runs is not idle; the transaction's lifetime ends the command.
+            // A locked session runs a command, so it is not idle; the transaction's lifetime ends the command.
             let Ok(mut state) = session.state.try_lock() else { continue };
             if matches!(&state.work, Work::Open(open) if open.since.elapsed() >= shared.settings.transaction_life) {
-                // Dropping it rolls back without waiting.
+                // Dropping the old work rolls the transaction back without waiting.
                 state.work = Work::Aborted;
             }
             state.snapshot.take_if(|snapshot| snapshot.since.elapsed() >= SNAPSHOT_LIFE);
@@ -171,7 +171,7 @@ impl Sessions {
         overdue
     }
 
-    /// Ends what has outlived its time: transactions, snapshots, sessions, cursors, records.
+    /// Ends overdue transactions, snapshots, sessions and cursors, and deletes old records.
     pub(crate) fn tidy(shared: &Arc<Shared>) {
         let ended = shared.sessions.overdue(shared);
         shared.commands.as_blocking().close_idle_cursors(CURSOR_LIFE);

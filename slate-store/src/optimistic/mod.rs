@@ -19,7 +19,7 @@
 //!
 //! 1. It releases its snapshot and takes the commit lock.
 //! 2. It fails if a commit after its snapshot wrote a key that it wrote or guarded, or if guards conflict; see [`Guard`](crate::Guard).
-//! The log has the accesses of every commit that is after the snapshot of some open transaction.
+//!    The log has the accesses of every commit that is after the snapshot of some open transaction.
 //! 3. The store applies the writes and chooses the version. The commit is visible from here on.
 //! 4. If transactions are open, the log records its accesses: those transactions may have begun before it became visible.
 //! 5. It releases the lock, and a `Sync` commit makes sure that it is on the device.

@@ -407,7 +407,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Readers write pages out at any time, also while the backlog is written out.
+    /// Readers evict dirty pages, and so write, at any time, even while the backlog is written out.
     #[test]
     fn a_write_beside_the_end_of_the_backlog_begins_no_other_one() {
         let has_room = Arc::new(AtomicBool::new(true));

@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(keys(&writer), Some(2));
     }
 
-    /// A device whose next read, once `is_armed`, waits twice: it says that it has arrived, and goes on when it is let go.
+    /// A device whose first read after `is_armed` was set waits twice: for `arrived`, then for `let_go`.
     #[derive(Debug)]
     struct Gated {
         device: Device,
@@ -537,16 +537,16 @@ mod tests {
         }
     }
 
-    /// The holder of the permit can wait for a transaction that begins: in the last stage of a commit it takes the log of commits, which that
-    /// transaction has until it has its snapshot.
+    /// A snapshot must not wait for the permit: its holder may wait for the snapshot's transaction, which holds the lock of the log of commits
+    /// until it has its snapshot, while the last stage of the holder's commit needs that lock.
     #[test]
     fn a_snapshot_that_meets_a_commit_being_undone_does_not_wait_for_the_permit() {
-        /// Longer than any machine takes, so that a failure is reported.
+        /// Long enough for every machine, so that a deadlock fails the test.
         const LONG: Duration = Duration::from_secs(60);
         let has_room = Arc::new(AtomicBool::new(true));
         let gate =
             Arc::new(Gate { is_armed: AtomicBool::new(false), arrived: Barrier::new(2), let_go: Barrier::new(2) });
-        // Without a cache, so that a snapshot that is opened reads from the device.
+        // Without a cache, so that opening a snapshot reads from the device.
         let options = Options::default().cache_bytes(0);
         let device = Gated { device: Device::new(&has_room), gate: Arc::clone(&gate) };
         let writer = Writer::new(open::over(device, &options).unwrap(), &options).unwrap();
@@ -559,7 +559,7 @@ mod tests {
             gate.is_armed.store(true, Ordering::SeqCst);
             scope.spawn(|| opened.send(writer.snapshot().unwrap().version()).unwrap());
             gate.arrived.wait();
-            // While the snapshot is being opened, a commit does not fit.
+            // A commit does not fit while the snapshot is being opened.
             let undoable = storage.begin_undoable().unwrap();
             has_room.store(false, Ordering::SeqCst);
             let mut page = [0; 4096];

@@ -1,5 +1,5 @@
-//! Tests of what only this backend does, on the cluster that `SLATE_TIKV` names: see `slate-tikv-cluster/README.md`. The contract is
-//! tested by the conformance suite.
+//! Tests of properties that only this backend has, on the cluster in `SLATE_TIKV`: see `slate-tikv-cluster/README.md`. The conformance suite tests
+//! the contract.
 
 mod busy_nodes;
 mod slow_nodes;
@@ -72,7 +72,7 @@ fn the_chunks_of_a_large_value_are_deleted_with_it() {
     let large = vec![7; 3 * CHUNK + 1];
     put_all(&store, [(b"k".to_vec(), large.clone())]);
     assert_eq!(stored(&store, Area::Chunks, A), 4);
-    // A scan lends it, and so does a transaction, which then knows what it replaces.
+    // A cursor lends the value. A transaction also reads it, and so knows the chunks that it replaces.
     let mut cursor = store.snapshot().unwrap().cursor(A, Bounds::ALL).unwrap();
     assert!(cursor.seek(Edge::Last).unwrap() && cursor.current() == Some((b"k", &large)));
     let mut transaction = store.begin(NOW).unwrap();
@@ -130,7 +130,7 @@ fn the_next_page_is_requested_before_a_page_is_used_up() {
     while cursor.step_forward().unwrap() {
         requested.push(pages());
     }
-    // The first page has 64 entries, the second one 256, the third one 1,024. After the first the reader may want no other.
+    // The first page has 64 entries, the second one 256, the third one 1,024. After the first page none is requested ahead.
     let at = |entry: usize| requested[entry];
     assert_eq!((at(0), at(63)), (1, 1));
     assert_eq!((at(64), at(64 + 255)), (3, 3), "the third page travels from the first entry of the second one on");
@@ -138,13 +138,13 @@ fn the_next_page_is_requested_before_a_page_is_used_up() {
     assert_eq!((at(1_344), at(2_999)), (4, 4), "it is the last one");
 }
 
-/// Fails if the client names messages that are too long in other words: they are then requested again as they were.
+/// Fails if the client changes the text of its error for messages that are too long: then the same request would be repeated.
 #[test]
 fn pages_that_are_longer_than_a_message_are_read_in_parts() {
     let Some(address) = address() else { return };
     let store = TikvStore::open(&address, &Options::default()).unwrap();
     let (long, count) = (vec![9; CHUNK - 10], 6_000);
-    // Pages of short entries grow to thousands, of which the next one has the long entries.
+    // Pages of short entries grow to thousands of entries. The next such page contains the long entries.
     put_all(&store, (0..count).map(|n: u32| (n.to_be_bytes().to_vec(), vec![1; 100])));
     for part in 0..2 {
         put_all(&store, (0..8).map(|n| ((count + part * 8 + n).to_be_bytes().to_vec(), long.clone())));
@@ -192,7 +192,7 @@ fn empty_regions_are_passed_many_at_a_time() {
     let Some(store) = open() else { return };
     put_all(&store, [(b"\xff".to_vec(), b"beyond".to_vec())]);
     let first = |n: u32| store.cluster.layout.entry(A, &n.to_be_bytes());
-    // The cluster has one region, which ends nowhere. Requests concern what the cache says.
+    // The cluster has one region without borders. Requests follow the cached regions.
     for n in 0..REGIONS {
         let start = if n == 0 { Vec::new() } else { first(n) };
         store.cluster.regions.cache(Region {
@@ -234,7 +234,7 @@ fn empty_regions_are_passed_many_at_a_time() {
     assert_eq!(looks, [0; 9], "the caller can end the count between the parts");
     looks.clear();
     assert_eq!(spent(&mut || assert_eq!(count(&mut looks, 3).unwrap(), None)), 3);
-    // After entries parts are of one region again. These are in the first region, and in the 51st.
+    // After a page with entries, the next one reads one region again. These entries are in the first and the 51st region.
     put_all(&store, [0, 50].map(|n: u32| ([&n.to_be_bytes()[..], b"key"].concat(), b"v".to_vec())));
     let view = store.snapshot().unwrap();
     let mut cursor = view.cursor(A, within).unwrap();
@@ -262,7 +262,7 @@ fn garbage_collection_leaves_what_a_backup_reads() {
             safepoint::lowest(&cluster, b"br", 60, read).await?;
             let collect = || safepoint::collect(Arc::clone(&cluster), Duration::from_secs(10 * 60), NOW);
             let removed = collect().await?;
-            // No time at all takes the safepoint back.
+            // 0 seconds remove the safepoint.
             safepoint::lowest(&cluster, b"br", 0, read).await?;
             Ok((read, removed, collect().await?))
         })
@@ -290,7 +290,7 @@ fn of_a_range_in_two_regions_each_is_read_once() {
     let Some(store) = open() else { return };
     put_all(&store, (0..10_u8).map(|key| (vec![key], vec![key])));
     let (regions, first) = (Arc::clone(&store.cluster.regions), store.cluster.layout.entry(A, &[0]));
-    // A border in the region of all keys, which nothing but the cache knows of.
+    // A border that exists only in the cache, in the cluster's only region.
     let region = store.cluster.runtime.wait(async move { Ok(regions.of(&first).await.unwrap()) }).unwrap();
     let border = store.cluster.layout.entry(A, &[5]);
     store.cluster.regions.cache(Region { end: Some(border.clone()), ..region.clone() });
@@ -321,7 +321,7 @@ fn a_small_commit_takes_one_round_trip_and_a_large_one_three() {
         assert!(store.snapshot().unwrap().version() >= committed);
         spent
     };
-    // The first commit also looks for the region and its node.
+    // The first commit also looks up the region and its node.
     spent(10);
     assert_eq!((spent(10), spent(10 << 10)), (1, 3));
 }
@@ -399,7 +399,7 @@ fn a_change_of_a_definition_excludes_the_writers_of_other_processes() {
     early.commit(Durability::Sync).unwrap();
     assert!(change.commit(Durability::Sync).unwrap_err().is_retryable());
     assert!(two.snapshot().unwrap().get(A, b"early", |_| ()).unwrap().is_some());
-    // Writers do not exclude each other. Where both processes use one stripe, a repeated one finds another.
+    // Writers do not exclude each other. If both processes use the same stripe, the repeated writer takes another one.
     let writers: Vec<_> = (0..6_u8).map(|n| writer(if n % 2 == 0 { &one } else { &two }, &[n])).collect();
     let refused = writers.into_iter().filter_map(|writer| writer.commit(Durability::Sync).err()).count();
     assert!(refused <= 3, "{refused} of 6 writers conflicted");
@@ -410,16 +410,16 @@ fn a_change_of_a_definition_excludes_the_writers_of_other_processes() {
     }
 }
 
-/// A number of bytes of memory of this process, as Linux reports it.
+/// Returns a value in bytes from Linux's report of this process's memory.
 fn memory(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
-/// Returns the most bytes that the process had in memory during a call.
+/// Returns the peak memory of the process during a call, in bytes.
 fn peak_of(call: impl FnOnce()) -> usize {
-    // 5 makes the highest number that of now.
+    // Writing 5 resets the peak to the current value.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     call();
     memory("VmHWM")
@@ -468,7 +468,7 @@ fn scans_over_many_regions_are_complete() {
     for first in (0..KEYS).step_by(1_000) {
         put_all(&store, (first..first + 1_000).map(|n| (n.to_be_bytes().to_vec(), vec![1; 100])));
     }
-    // The nodes look every ten seconds which regions are to be split.
+    // The nodes check every ten seconds which regions to split.
     let deadline = Instant::now() + Duration::from_secs(90);
     while regions() < 200 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(500));

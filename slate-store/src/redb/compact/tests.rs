@@ -29,7 +29,7 @@ fn value(key: u32) -> [u8; 400] {
     [u8::try_from(key % 251).unwrap(); 400]
 }
 
-/// Makes a commit.
+/// Commits the value of each key; `None` deletes it.
 fn write(writer: &Writer, keys: impl Iterator<Item = u32>, value: impl Fn(u32) -> Option<[u8; 400]>) {
     let mut writes = WriteSet::default();
     for key in keys {
@@ -38,7 +38,7 @@ fn write(writer: &Writer, keys: impl Iterator<Item = u32>, value: impl Fn(u32) -
     writer.apply(&mut Changes::of(&writes), Durability::Deferred).unwrap();
 }
 
-/// Returns a copy of a file with entries of which each transaction has inserted every twentieth, so that pages were split in their middles.
+/// Returns a copy of a file with sparse pages: each of its transactions inserted every twentieth key, so pages were split in the middle.
 fn sparse_file() -> (TempDir, PathBuf) {
     static FILE: OnceLock<Vec<u8>> = OnceLock::new();
     let folder = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn sparse_file() -> (TempDir, PathBuf) {
         for round in 0..20 {
             write(&writer, (0..ENTRIES).step_by(20).map(|key| key + round * 7 % 20), |key| Some(value(key)));
         }
-        // Closing does not compact it.
+        // Prevents the compaction on closing.
         writer.space.set_compacted();
         drop(writer);
         fs::read(&path).unwrap()
@@ -80,7 +80,7 @@ fn step(writer: &Writer, done: Option<Compaction>) -> Result<Option<Compaction>>
     writer.opened.guarded(|| writer.next_step(done, &mut permit))
 }
 
-/// Does steps until the compaction has filled pages.
+/// Executes steps until the compaction has filled pages.
 fn begin(writer: &Writer) -> Compaction {
     let mut done = step(writer, None).unwrap().unwrap();
     while done.examined == 0 {
@@ -89,7 +89,7 @@ fn begin(writer: &Writer) -> Compaction {
     done
 }
 
-/// Does all steps from the one behind `done`, and calls `beside` between them. Returns what the first of them has done.
+/// Executes all steps after `done`, and calls `beside` between them. Returns the progress after the first of them.
 fn go_on(writer: &Writer, mut done: Option<Compaction>, mut beside: impl FnMut()) -> Compaction {
     let mut first = None;
     while let Some(next) = step(writer, done).unwrap() {
@@ -101,11 +101,11 @@ fn go_on(writer: &Writer, mut done: Option<Compaction>, mut beside: impl FnMut()
     first.unwrap_or_default()
 }
 
-/// Closes the file. Fails unless it has about the length of its data, and no page is damaged.
+/// Closes the file. Fails unless its length is about that of its data, and all pages are sound.
 fn close_compacted(writer: Writer, path: &Path) {
     let used = used(&writer);
     writer.refuse_damage("damaged").unwrap();
-    // Closing does not compact it.
+    // Prevents the compaction on closing.
     writer.space.set_compacted();
     drop(writer);
     let length = path.metadata().unwrap().len();
@@ -121,7 +121,7 @@ fn steps_end_when_their_time_is_over_and_change_no_entry() {
     let inspect = |until| writer.inspect(until, &mut writer.permit().unwrap()).unwrap();
     assert_eq!([Some(Instant::now()), None].map(inspect), [Inspected::Late, Inspected::Sound]);
     let compact = |time| writer.steps_within(time, Occasion::Flush, &mut writer.permit().unwrap()).unwrap();
-    // Each call does one step, and goes on where the one before has ended.
+    // Each call executes one step, and continues where the previous one has ended.
     let mut calls = 0;
     while calls == 0 || writer.permit().unwrap().stepping.is_some() {
         compact(Duration::ZERO);
@@ -152,7 +152,7 @@ fn flushes_compact_a_long_file_in_steps() {
     let sparse = used(&writer);
     let mut flushes = 1;
     while writer.permit().unwrap().stepping.is_some() {
-        // As after the pause.
+        // As `flush` does after its pause.
         writer.compact_in_steps(Occasion::Flush, &mut writer.permit().unwrap()).unwrap();
         flushes += 1;
     }
@@ -201,7 +201,7 @@ fn each_leaf_is_examined_once_in_each_pass() {
         last.set(writer.permit().unwrap().stepping.as_ref().unwrap().done());
     });
     let (last, dense) = (last.get(), used(&writer));
-    // Branches are counted in the total only.
+    // Branches are only counted in the total.
     let expected = (sparse + dense) * 95 / 100..=sparse + 2 * dense;
     assert!(expected.contains(&last.examined), "{last:?} of {sparse} and {dense}");
 }
@@ -302,7 +302,7 @@ fn a_step_waits_for_snapshots_from_before_the_last_one_and_reads_nothing_meanwhi
         assert!(next.examined >= done.examined, "{next:?} after {done:?}");
         done = next;
     }
-    // The snapshot is as if it were opened during the last step of a flush.
+    // Simulates a snapshot that is opened during the last step of a flush.
     let mut permit = writer.permit().unwrap();
     let stepping = permit.stepping.take().unwrap();
     let snapshot = writer.snapshot().unwrap();
@@ -330,7 +330,7 @@ fn a_flush_does_no_steps_beside_a_snapshot_or_a_call_and_goes_on_after_a_drop() 
     let snapshot = writer.snapshot().unwrap();
     assert_eq!(flush(), before);
     drop(snapshot);
-    // As if a keyspace was dropped.
+    // Simulates the drop of a keyspace.
     let dropped = Written { has_dropped: true, ..Written::default() };
     writer.permit().unwrap().stepping.as_mut().unwrap().committed(dropped);
     assert!(flush() > before, "it begins not anew");
@@ -351,7 +351,7 @@ fn damage(path: &Path, at: u64) {
     file.write_all(&[byte[0] ^ 1]).unwrap();
 }
 
-/// redb merges branches, and gives what they contain a new checksum.
+/// redb may merge branches, and would give a damaged one a new checksum.
 #[test]
 fn a_branch_beside_a_group_that_is_damaged_between_two_steps_ends_the_next_step() {
     let name = table::name(KEYSPACE);
@@ -363,7 +363,7 @@ fn a_branch_beside_a_group_that_is_damaged_between_two_steps_ends_the_next_step(
         let storage = writer.opened.storage();
         let after = writer.permit().unwrap().stepping.as_ref().unwrap().after().unwrap().to_vec();
         let header = pages::header(storage).unwrap().unwrap();
-        // Their last keys.
+        // The last byte of each branch, which is in its last key.
         let all = pages::branches_of(header, storage, &name).unwrap();
         let is_beside = |at: &u64| {
             damage(&path, *at);
@@ -387,7 +387,7 @@ fn a_damaged_page_ends_the_steps_and_keeps_its_checksum() {
     let (_folder, path) = sparse_file();
     let bytes = fs::read(&path).unwrap();
     let writer = self::writer(&path);
-    // A value that occurs in few leaves, in the middle of the table.
+    // Bytes of a value in few leaves, in the middle of the table.
     let at = bytes.windows(4).rposition(|four| four == (ENTRIES / 2 + 1).to_be_bytes()).unwrap();
     let mut file = File::options().write(true).open(&path).unwrap();
     file.seek(SeekFrom::Start(u64::try_from(at).unwrap())).unwrap();
@@ -413,6 +413,6 @@ fn a_damaged_page_ends_the_steps_and_keeps_its_checksum() {
     assert!(occasions.map(|occasion| writer.space.should_compact(occasion).is_some()) == [true; 2]);
     let closing = writer.compact_in_steps(Occasion::Close, permit);
     assert!(matches!(closing, Err(Error::Corrupt(_))), "{closing:?}");
-    // A flush would meet it each time.
+    // Every flush would find the damage again.
     assert!(occasions.map(|occasion| writer.space.should_compact(occasion).is_some()) == [false, true]);
 }

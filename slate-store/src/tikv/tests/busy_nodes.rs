@@ -1,9 +1,9 @@
-//! Commits while nodes are busy: before or after they have made the commit, or while they undo it.
+//! Commits while nodes are busy: before or after they have executed the commit, or while they undo it.
 
 use super::*;
 
-/// Writes two values that are committed in two phases, each written and undone as if in a region of its own. The nodes of the tests are busy or
-/// fail once for some keys: `slate-tikv-cluster/README.md`.
+/// Writes two values, so long that they are committed in two phases, each written and undone by a request of its own. The nodes of the tests are
+/// busy, or fail, once for some keys: see `slate-tikv-cluster/README.md`.
 fn two_phases(store: &TikvStore, first: &[u8], second: &[u8]) -> super::super::TikvTransaction {
     let mut transaction = store.begin(NOW).unwrap();
     for key in [first, second] {
@@ -21,7 +21,7 @@ fn a_commit_is_not_torn_by_a_node_that_made_it_and_reports_a_failure() {
         let transaction = two_phases(&store, first, second);
         std::thread::scope(|scope| {
             let committing = scope.spawn(|| transaction.commit(Durability::Sync));
-            // A read of the second key would complete the commit.
+            // Does not read the second key yet, because that would complete the commit.
             let view = loop {
                 let (has_ended, view) = (committing.is_finished(), store.snapshot().unwrap());
                 if view.get(A, first, |_| ()).unwrap().is_some() {
@@ -39,7 +39,7 @@ fn a_commit_is_not_torn_by_a_node_that_made_it_and_reports_a_failure() {
 #[test]
 fn a_commit_that_a_busy_node_has_not_written_is_undone_and_can_be_repeated() {
     let Some(store) = open() else { return };
-    // The second key is not written, or the first one, which decides.
+    // First the second key is not written, then the first one, which decides.
     for (busy, other) in [(&b"second busy-in-prewrite"[..], &b"first"[..]), (b"busy-in-prewrite", b"second")] {
         let error = two_phases(&store, busy, other).commit(Durability::Sync).unwrap_err();
         assert!(error.is_retryable(), "{error}");

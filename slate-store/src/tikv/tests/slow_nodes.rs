@@ -1,4 +1,4 @@
-//! Commits of which a node writes a part late, or of which nobody writes the rest.
+//! Commits of which a node writes a part late, or of which the rest is never sent.
 
 use std::future::{Future, poll_fn};
 
@@ -11,11 +11,11 @@ fn value(byte: u8) -> Vec<u8> {
     vec![byte; 20 << 10]
 }
 
-/// Its locks would expire after three seconds, and the reader would undo it.
+/// Without renewal the locks would expire after three seconds, and the reader would undo the commit.
 #[test]
 fn a_commit_that_takes_longer_than_its_locks_stand_is_made_beside_a_reader() {
     let Some(address) = address() else { return };
-    // The late part is not sent again.
+    // Long enough that the late part is not sent again.
     let patient = Options::default().request_timeout(Duration::from_secs(20));
     let (store, reader) =
         (TikvStore::open(&address, &patient).unwrap(), TikvStore::open(&address, &Options::default()).unwrap());
@@ -25,7 +25,7 @@ fn a_commit_that_takes_longer_than_its_locks_stand_is_made_beside_a_reader() {
         let committing = scope.spawn(|| transaction.commit(Durability::Sync));
         let mut reads = 0;
         while !committing.is_finished() {
-            // Waits for the lock, or finds nothing before it is there.
+            // Each read waits for the lock, or finds no key before the lock exists.
             let view = reader.snapshot().unwrap();
             let found = PARTS.map(|key| view.get(A, key, |_| ()).unwrap().is_some());
             assert_eq!(found[0], found[1], "a part of a commit");
@@ -63,7 +63,7 @@ fn a_commit_whose_process_ends_half_way_is_undone_by_the_next_writer() {
                 }
             }
         };
-        // What is left of the commit is never sent.
+        // The rest of the commit is never sent.
         let (mut commit, mut is_locked) = (Box::pin(begun.commit()), Box::pin(is_locked));
         poll_fn(|context| {
             assert!(commit.as_mut().poll(context).is_pending(), "the second part is late");

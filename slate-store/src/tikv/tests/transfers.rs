@@ -1,4 +1,5 @@
-//! Transfers between accounts while nodes are killed, stopped and cut off: every snapshot has all the money, and commits go on within a bound.
+//! Transfers between accounts while nodes are killed, stopped and cut off: every snapshot shows the same total, and commits continue within a time
+//! limit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
@@ -8,8 +9,8 @@ const ACCOUNTS: u8 = 30;
 const EACH: u64 = 100;
 const WORKERS: u64 = 4;
 
-/// The longest time without a commit while a majority of nodes is there. An election takes a few seconds, the lock of a lost commit expires after
-/// 20 seconds, and a request is repeated for 30 seconds before its call fails: two of them one after the other.
+/// The longest time without a commit while a majority of nodes is available. An election takes a few seconds, the lock of a lost commit expires
+/// after 20 seconds, and a request is repeated for 30 seconds before its call fails; two of these can follow each other.
 const LONGEST_STALL: Duration = Duration::from_secs(60);
 
 struct Bank {
@@ -20,7 +21,7 @@ struct Bank {
     unknown: AtomicU64,
 }
 
-/// Ends the work of a bank, also when the test panics.
+/// Ends the workers when dropped, even if the test panics.
 struct End<'b>(&'b Bank);
 
 impl Drop for End<'_> {
@@ -93,7 +94,7 @@ impl Bank {
         longest.max(since.elapsed())
     }
 
-    /// Waits until commits are made that have begun after now: more of them than are under way.
+    /// Waits for so many commits that some must have begun after the call.
     fn wait_for_commits(&self) {
         let (before, start) = (self.commits.load(SeqCst), Instant::now());
         while self.commits.load(SeqCst) < before + 2 * WORKERS {
@@ -129,7 +130,7 @@ impl Bank {
 /// Runs a command of the cluster's script, which kills a node, for example; returns what it prints.
 fn control(arguments: &[&str]) -> String {
     let mut script = std::process::Command::new(std::env::var("SLATE_TIKV_CLUSTER").unwrap());
-    // The programs that it starts outlive it, and would hold a pipe for errors open.
+    // Programs that the script starts outlive it, and would hold a pipe for errors open.
     let output = script.args(arguments).stderr(std::process::Stdio::inherit()).output().unwrap();
     assert!(output.status.success(), "{arguments:?}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()

@@ -149,8 +149,7 @@ impl Connection {
         }
     }
 
-    /// Whether the client has not logged in although the server requires it. Such a client may send only small messages, and must not be silent for
-    /// long.
+    /// Whether the client has not logged in although the server requires it. Such a client may only send small messages, at short intervals.
     pub(crate) fn is_of_stranger(&self) -> bool {
         self.shared.settings.authentication && self.login.user().is_none()
     }

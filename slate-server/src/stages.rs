@@ -4,8 +4,7 @@ use bson::{RawArray, RawBsonRef};
 
 use crate::failure::Result;
 
-/// Returns the name and the argument of the first stage; `None` without stages. A stage's first field is its name; the library refuses further
-/// fields.
+/// Returns the name and the argument of the first stage; `None` without stages. Only its first field is read: the library refuses others.
 ///
 /// # Errors
 /// Fails on damaged bytes.

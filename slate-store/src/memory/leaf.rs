@@ -59,8 +59,7 @@ impl Extent {
         self.bytes.saturating_add(self.entries.saturating_mul(ENTRY_OVERHEAD))
     }
 
-    /// Returns an upper bound of the bytes of this version of a tree that the version `last` does not share; `last` is `None` if the tree was
-    /// dropped.
+    /// Returns an upper bound of the bytes of this version of a tree that the version `last` lacks; `last` is `None` for a dropped tree.
     pub(super) fn held_beside(&self, last: Option<Self>) -> u64 {
         let Some(last) = last else { return self.in_memory() };
         let changed = last.ever_changed.saturating_sub(self.ever_changed);

@@ -22,8 +22,7 @@ pub(super) const SEARCHED: u64 = 64 << 20;
 /// Bytes of leaves after which a step moves no more.
 const MOVED: u64 = 4 << 20;
 
-/// Returns where a file could end, in bytes, whose tables have pages of `used` bytes: with space for redb's own tables and for the pages that each
-/// step replaces.
+/// Returns where a file with pages of `used` bytes could end: with space for redb's own tables and for the pages that each step replaces.
 pub(super) fn end(used: u64) -> u64 {
     used.saturating_add(used / 64).saturating_add(ROOM)
 }

@@ -49,8 +49,7 @@ pub(super) async fn remove(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Result<
     commit(&cluster, deletes).await.map_err(|failed| failure(failed, "the parts of a value were not removed"))
 }
 
-/// Maps the error of storing or removing chunks. The transaction that they belong to was certainly not committed, so it can be retried if `cause`
-/// can.
+/// Maps the error of storing or removing chunks. Their transaction was certainly not committed, so it can be retried if `cause` can.
 fn failure(cause: Error, what: &'static str) -> Error {
     match cause.is_retryable() {
         true => cause,

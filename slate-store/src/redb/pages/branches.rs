@@ -82,8 +82,7 @@ impl Branches<'_> {
         Ok(all)
     }
 
-    /// Returns how many branches are above each leaf. All leaves have the same number, so this tells which children are leaves without reading
-    /// them.
+    /// Returns how many branches are above each leaf: as many for all leaves, so this tells which children are leaves.
     pub(super) fn height(&self, root: Root, widths: Widths) -> Walked<usize> {
         let (mut height, mut page) = (0, root);
         loop {

@@ -17,8 +17,7 @@ struct Survey<'s> {
     until: Option<Instant>,
 }
 
-/// Returns the bytes of the pages of all tables on the device, without redb's own. `None` if a page is damaged, or `until` has passed before the
-/// end.
+/// Returns the bytes of the pages of all tables on the device, without redb's own. `None` if a page is damaged, or at `until`.
 pub(in crate::redb) fn used_bytes(storage: &dyn StorageBackend, until: Option<Instant>) -> Result<Option<u64>> {
     let Some(header) = header(storage)? else { return Ok(None) };
     let mut survey = Survey { branches: Branches { header, storage }, used: 0, until };

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Checked, Damage, Keyspace, redb::table};
 
-/// Maximum height of a tree, against cycles in damaged files: a branch has dozens of children, so real trees are far lower.
+/// Maximum height of a tree: a branch has dozens of children, so the trees of a sound file are far lower.
 pub(super) const DEEPEST: usize = 64;
 
 /// A walk over all pages of a commit.

@@ -285,21 +285,24 @@ const SPENT: u8 = 1;
 const LIFTED: u8 = 2;
 
 impl WaitBudget {
-    /// Lifts the limit, because the call continues on a thread that may wait.
+    /// Lifts the limit of a call that has not spent it, because it continues on a thread that may wait.
     pub(crate) fn lift(&self) {
-        self.0.store(LIFTED, Ordering::Relaxed);
+        if !self.is_spent() {
+            self.0.store(LIFTED, Ordering::Relaxed);
+        }
     }
 
     fn is_limited(&self) -> bool {
         self.0.load(Ordering::Relaxed) != LIFTED
     }
 
-    /// Returns whether the call has ended because it would have had to wait.
+    /// Returns whether the call would have had to wait. Then it has no result, whatever it returned.
     pub(crate) fn is_spent(&self) -> bool {
         self.0.load(Ordering::Relaxed) == SPENT
     }
 
-    /// Spends the budget. Returns the error with which the call ends.
+    /// Spends the budget. Returns an error that ends the call early, and that no caller gets: only [`is_spent`](Self::is_spent) says how
+    /// the call ended.
     pub(crate) fn spend(&self) -> Error {
         self.0.store(SPENT, Ordering::Relaxed);
         Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation would have to wait")

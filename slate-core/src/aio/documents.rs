@@ -106,13 +106,8 @@ impl Batch {
     pub(super) fn first(query: impl Streamed) -> Result<Self> {
         let budget = query.budget().cloned();
         let reading = if budget.is_some() { Reading::InPlace } else { Reading::OnPool };
-        let mut batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS, reading });
-        if let Some(budget) = budget {
-            if let Some(error) = batch.error.take_if(|_| budget.is_spent()) {
-                return Err(error);
-            }
-            budget.lift();
-        }
+        let batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS, reading });
+        budget.iter().for_each(|budget| budget.lift());
         Ok(batch)
     }
 

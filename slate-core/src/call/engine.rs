@@ -21,8 +21,8 @@ use crate::{
     verify::VerifyRun,
     write::{
         AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BuildSteps, BulkOperation, BulkOutcome,
-        CollectionSpec, Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome,
-        PutKind, PutOutcome, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
+        CollectionSpec, Confirmed, Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode,
+        InsertOutcome, PutKind, PutOutcome, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
     },
 };
 
@@ -156,8 +156,8 @@ pub(crate) enum ReadSet<'r> {
 /// An open write transaction.
 pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
-    /// Fails with a conflict if the calls so far have used an outdated catalog; the caller must then discard their results.
-    fn confirm(&mut self) -> Result<()>;
+    /// Returns whether the calls so far have used the right catalog; otherwise the caller must discard their results.
+    fn confirm(&mut self) -> Result<Confirmed>;
     /// Returns the database's memory for a call.
     fn memory(&self) -> &Memory;
     /// Adds what a read depends on to the transaction's read set, and returns the reader that executes the read.

@@ -31,7 +31,7 @@ use crate::{
     plan::Query,
     spill::Memory,
     verify::VerifyRun,
-    write::{AfterCommit, BeginOptions},
+    write::{AfterCommit, BeginOptions, Confirmed},
 };
 
 /// Where a collection's calls are executed.
@@ -411,16 +411,13 @@ impl DatabaseHandle {
             let engine = self.engine_to_write()?;
             let mut writer = engine.begin_ahead(&options)?;
             let mut result = work(&mut *writer);
-            match writer.confirm() {
+            if writer.confirm()? != Confirmed::Yes {
                 // Not a conflict between writes: the catalog was outdated, or the write makes way. `begin` checks both before the work.
-                Err(error) if error.is_retryable() => {
-                    call.check()?;
-                    drop(writer);
-                    let limits = call.interrupt.clone();
-                    writer = engine.begin(&BeginOptions { limits, announced, ..started.begin_options() })?;
-                    result = work(&mut *writer);
-                }
-                confirmed => confirmed?,
+                call.check()?;
+                drop(writer);
+                let limits = call.interrupt.clone();
+                writer = engine.begin(&BeginOptions { limits, announced, ..started.begin_options() })?;
+                result = work(&mut *writer);
             }
             let (result, redefined) = (result?, writer.redefines());
             match writer.commit(self.inner.durability) {

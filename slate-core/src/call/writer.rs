@@ -21,7 +21,7 @@ use crate::{
     spill::Memory,
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BuildSteps, BulkOperation, BulkOutcome, CollectionSpec,
-        Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind,
+        Confirmed, Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind,
         PutOutcome, Reads, Session, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome,
         key_place,
     },
@@ -112,7 +112,7 @@ impl<T: Transaction> Writer for Session<T> {
         Session::catalog(self)
     }
 
-    fn confirm(&mut self) -> Result<()> {
+    fn confirm(&mut self) -> Result<Confirmed> {
         Session::confirm(self)
     }
 

@@ -151,12 +151,7 @@ impl Commands {
             owner,
             waits,
         };
-        let reply = super::run(at);
-        match running.budget {
-            // The reply lists a statement that has spent the budget as rejected: the reply is dropped.
-            Some(budget) if budget.is_spent() => Err(budget.spend()),
-            _ => reply,
-        }
+        super::run(at)
     }
 
     /// Runs a command and then `then` in one transaction. `then` gets the reply, and a handle for further commands in the transaction. Repeated after

@@ -134,18 +134,11 @@ impl<T: Transaction> Session<T> {
         &self.catalog
     }
 
-    /// Makes sure that the transaction sees the catalog that its calls have used, and that no other transaction has announced a change of
-    /// a definition that it relies on. Until then the results of its calls, errors included, may be wrong.
-    ///
-    /// # Errors
-    /// A conflict if another process has changed the catalog before the transaction began, or if it makes way for a change.
-    pub(crate) fn confirm(&mut self) -> Result<()> {
-        let conflict = |message: &str| Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message));
-        match self.confirm_for(|session, collection| session.collections.relies_on(collection))? {
-            Confirmed::Yes => Ok(()),
-            Confirmed::Outdated => conflict("another process has changed a definition"),
-            Confirmed::InTheWay => conflict("the transaction makes way for a change of a definition"),
-        }
+    /// Returns whether the transaction sees the catalog that its calls have used, and whether it is in the way of an announced change of a
+    /// definition that it relies on. Until this is [`Confirmed::Yes`], the results of its calls, errors included, may be wrong, and it must
+    /// not be committed.
+    pub(crate) fn confirm(&mut self) -> Result<Confirmed> {
+        self.confirm_for(|session, collection| session.collections.relies_on(collection))
     }
 
     /// Like [`confirm`](Self::confirm), for a transaction whose calls are not known yet.
@@ -393,7 +386,11 @@ impl<T: Transaction> Session<T> {
     /// Commits. Returns the work that remains after the commit.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
-        self.confirm()?;
+        debug_assert!(self.check.is_none(), "a transaction is committed before its catalog is confirmed");
+        if let Some(budget) = self.budget().filter(|budget| budget.is_spent()) {
+            // The call is repeated: what it has written must not be committed twice.
+            return Err(budget.spend());
+        }
         let collections = &self.collections;
         let changes_catalog = collections.changed().next().is_some() || self.log_change.is_some();
         if changes_catalog {

@@ -77,14 +77,6 @@ impl CallContext {
         Self::within(limits.begin())
     }
 
-    /// Returns this context with the budget.
-    #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Self {
-        let mut call = self.clone();
-        call.interrupt.limit_to(budget);
-        call
-    }
-
     /// Returns the memory limit of the call in bytes, or else that of the database; `None` if neither was set.
     pub(crate) fn limit_in(&self, database: &Memory) -> Option<usize> {
         self.memory.limit.or(database.given_limit())

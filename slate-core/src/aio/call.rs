@@ -13,8 +13,7 @@ use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
     Distinct, ExistingCollections, Expire, Expired, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete,
     FindOneAndUpdate, FullDocument, FullDocumentBeforeChange, InsertMany, InsertManyResult, IntoDocument, Result,
-    Update, UpdateResult, Verify, VerifyProgress, VerifyReport, Watch,
-    api::{scoped_request::TriedCall, setters::setters},
+    Update, UpdateResult, Verify, VerifyProgress, VerifyReport, Watch, api::setters::setters, call::ScopedRequest,
     interrupt::WaitBudget,
 };
 
@@ -257,10 +256,55 @@ own_setters! {
         expanded_events();
 }
 
-impl<B: TriedCall + Send + 'static> Short for B {
-    fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
-        TriedCall::within_budget(self, budget)
+/// A builder of one call, which is tried first without waiting.
+pub(super) trait ShortBuilder: Clone {
+    fn scoped(&self) -> &ScopedRequest;
+
+    fn scoped_mut(&mut self) -> &mut ScopedRequest;
+
+    /// Returns the budget of a call that must not wait; `None` for a call that may wait.
+    fn budget(&self) -> Option<&WaitBudget> {
+        self.scoped().request.call.interrupt.budget()
     }
+}
+
+/// A call is not tried if its pipeline writes, nor in a scope where every call would wait.
+impl<B: ShortBuilder + Send + 'static> Short for B {
+    fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
+        let ScopedRequest { scope, request, .. } = self.scoped();
+        let mut tried = (scope.tries_queries() && !request.writes()).then(|| self.clone())?;
+        tried.scoped_mut().request.call.interrupt.limit_to(budget);
+        Some(tried)
+    }
+}
+
+/// Implements [`ShortBuilder`] for builders with this field.
+macro_rules! short_builders {
+    ($([$($generic:ident)?] $builder:ty: $field:ident $(. $rest:ident)*;)*) => {
+        $(
+            impl$(<$generic>)? ShortBuilder for $builder {
+                fn scoped(&self) -> &ScopedRequest {
+                    &self.$field$(.$rest)*
+                }
+
+                fn scoped_mut(&mut self) -> &mut ScopedRequest {
+                    &mut self.$field$(.$rest)*
+                }
+            }
+        )*
+    };
+}
+
+short_builders! {
+    [T] Find<T>: scoped;
+    [T] FindOne<T>: find.scoped;
+    [T] Aggregate<T>: scoped;
+    [] Count: scoped;
+    [] Distinct: scoped;
+    [] Update: scoped;
+    [] Delete: scoped;
+    [T] FindOneAndUpdate<T>: scoped;
+    [T] FindOneAndDelete<T>: scoped;
 }
 
 impl<T: 'static> Short for crate::ReadCollection<T> {

@@ -11,10 +11,10 @@ use futures_core::Stream;
 use serde::{Deserialize, de::DeserializeOwned};
 use slate_query::raw::Doc;
 
-use super::{in_place::InPlace, job::Answer, operation::CancelOnDrop, runner::on_pool};
+use super::{call::ShortBuilder, in_place::InPlace, job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
     Aggregate, CancelToken, Error, Find, Result, Row,
-    api::{find::deserialize_current, scoped_request::TriedCall},
+    api::find::deserialize_current,
     document::{As, as_raw, from_raw},
     exec::{self, Packed},
 };
@@ -69,7 +69,7 @@ pub(super) struct Batch {
 }
 
 /// A builder whose documents are streamed.
-pub(super) trait Streamed: TriedCall {
+pub(super) trait Streamed: ShortBuilder {
     fn cursor(self) -> Result<crate::Cursor>;
 }
 

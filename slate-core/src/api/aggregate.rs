@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
-    api::{scoped_request::ScopedRequest, setters::setters},
-    call::Request,
+    api::setters::setters,
+    call::{Request, ScopedRequest},
     document::As,
 };
 
@@ -13,7 +13,7 @@ use crate::{
 /// [`Database::aggregate`](crate::Database::aggregate).
 #[must_use = "nothing is read until `run`, `cursor`, `first` or `explain`"]
 pub struct Aggregate<T> {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     documents: As<T>,
 }
 

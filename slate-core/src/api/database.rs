@@ -6,10 +6,10 @@ use slate_store::Store;
 use crate::{
     Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, DatabaseBuilder, Durability, Error,
     IntoDocument, Result, Snapshot, Transaction, TransactionOptions, WriteOperation,
-    api::{aggregate::NO_COLLECTION, database_builder::LOCK_TIMEOUT, scoped_request::ScopedRequest},
+    api::{aggregate::NO_COLLECTION, database_builder::LOCK_TIMEOUT},
     call::transaction_options::Started,
     call::{
-        self, DatabaseHandle, OpenOptions, Request, RequestSource, Scope,
+        self, DatabaseHandle, OpenOptions, Request, RequestSource, Scope, ScopedRequest,
         open_transactions::Registration,
         retry::{self, Failure},
     },

@@ -1,7 +1,7 @@
 use crate::{
     Explain, ExplainVerbosity, Result,
-    api::{scoped_request::ScopedRequest, setters::setters, update::target_query},
-    call::{Definitions, Request},
+    api::{setters::setters, update::target_query},
+    call::{Definitions, Request, ScopedRequest},
     exec::Target,
     write::{DeleteRequest, Shows},
 };
@@ -10,7 +10,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use = "nothing is deleted until `run`"]
 pub struct Delete {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     target: Target,
 }
 

@@ -11,8 +11,8 @@ use slate_query::{
 
 use crate::{
     Cursor, Error, Explain, ExplainVerbosity, LiveQuery, Result, Row,
-    api::{scoped_request::ScopedRequest, setters::setters, watch::Following},
-    call::{Request, live::LiveState},
+    api::{setters::setters, watch::Following},
+    call::{Request, ScopedRequest, live::LiveState},
     call_context::CallContext,
     document::{As, as_raw, from_raw},
     exec::Rows,
@@ -21,7 +21,7 @@ use crate::{
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
 #[must_use = "nothing is read until `run`, `cursor`, `first`, `explain`, `count().run` or `distinct(…).run`"]
 pub struct Find<T> {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     documents: As<T>,
 }
 
@@ -30,7 +30,7 @@ pub struct Find<T> {
 #[derive(Clone)]
 #[must_use = "nothing is counted until `run`"]
 pub struct Count {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
 }
 
 /// Collects the distinct values of a field; see [`ReadCollection::distinct`](crate::ReadCollection::distinct) and
@@ -38,7 +38,7 @@ pub struct Count {
 #[derive(Clone)]
 #[must_use = "nothing is read until `run`"]
 pub struct Distinct {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     path: String,
 }
 

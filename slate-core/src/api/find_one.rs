@@ -3,17 +3,13 @@ use std::any::Any;
 use serde::de::DeserializeOwned;
 use slate_query::raw::Doc;
 
-use crate::{
-    Explain, ExplainVerbosity, Find, Result,
-    api::{scoped_request::ScopedRequest, setters::setters},
-    document::from_raw,
-};
+use crate::{Explain, ExplainVerbosity, Find, Result, api::setters::setters, call::ScopedRequest, document::from_raw};
 
 /// A query for one document; see [`ReadCollection::find_one`](crate::ReadCollection::find_one).
 #[must_use = "nothing is read until `run` or `explain`"]
 pub struct FindOne<T> {
     /// The query with the limit 1.
-    pub(super) find: Find<T>,
+    pub(crate) find: Find<T>,
 }
 
 impl<T> FindOne<T> {

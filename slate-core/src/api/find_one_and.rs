@@ -10,8 +10,8 @@ use slate_query::{
 
 use crate::{
     Error, IntoUpdate, Result, ReturnDocument,
-    api::{delete::delete_request, scoped_request::ScopedRequest, setters::setters, update::Change},
-    call::{Request, Scope, Writer},
+    api::{delete::delete_request, setters::setters, update::Change},
+    call::{Request, Scope, ScopedRequest, Writer},
     document::{As, from_raw},
     exec::Target,
     write::{DeleteRequest, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
@@ -21,7 +21,7 @@ use crate::{
 /// [`Collection::find_one_and_update`](crate::Collection::find_one_and_update).
 #[must_use = "nothing is updated until `run`"]
 pub struct FindOneAndUpdate<T> {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     change: Change,
     documents: As<T>,
 }
@@ -30,7 +30,7 @@ pub struct FindOneAndUpdate<T> {
 /// [`Collection::find_one_and_delete`](crate::Collection::find_one_and_delete).
 #[must_use = "nothing is deleted until `run`"]
 pub struct FindOneAndDelete<T> {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     documents: As<T>,
 }
 
@@ -84,11 +84,14 @@ pub(crate) fn update_one(
     scope.write(&request.call, |writer| {
         let defined = request.bind(writer.catalog(), collection)?;
         let projection = request.parse_projection(&defined)?;
-        if request.returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
+        if request.update.returns == ReturnDocument::After
+            && projection.as_ref().is_some_and(Projection::needs_position)
+        {
             let message = "the positional projection '$' has no meaning for the document after its update";
             return Err(Error::invalid(Code::BAD_VALUE, message));
         }
-        let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, &defined, Target::One)? };
+        let update =
+            UpdateRequest { shows: Some(request.update.returns), ..change.parse(request, &defined, Target::One)? };
         let mut outcome = writer.update(collection, &update, &request.call)?;
         let shown = outcome.shown.take().map(|document| shape(document, projection.as_ref(), &update.query.filter));
         Ok((outcome, shown_or_undone(writer, shown.transpose())?))

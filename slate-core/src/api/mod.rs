@@ -36,7 +36,6 @@
 //! |---|---|
 //! | [`collection`], [`database`], [`snapshot`], [`transaction`] | the handles |
 //! | [`setters`] | setters of options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and documented once |
-//! | [`scoped_request`] | the request of a builder, with its collection and scope; trying a call without waiting |
 //! | [`find`], [`row`] | the query, and its rows: lent documents, or values of a type |
 //! | [`document`](crate::document) | arguments that are documents, and conversion from and to `T` |
 //! | [`options`](crate::options) | enums that the other folders read, too |
@@ -67,7 +66,6 @@ pub(crate) mod live;
 pub(crate) mod migrations;
 pub(crate) mod modifications;
 pub(crate) mod row;
-pub(crate) mod scoped_request;
 pub(crate) mod setters;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;

@@ -3,8 +3,8 @@ use slate_query::raw::{Kind, OwnedValue, Value, Writer};
 
 use crate::{
     Explain, ExplainVerbosity, IntoUpdate, Result, UpdateModifications,
-    api::{scoped_request::ScopedRequest, setters::setters},
-    call::{Definitions, Request},
+    api::setters::setters,
+    call::{Definitions, Request, ScopedRequest},
     exec::Target,
     plan::Query,
     write::{UpdateKind, UpdateRequest},
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug)]
 #[must_use = "nothing is updated until `run`"]
 pub struct Update {
-    pub(super) scoped: ScopedRequest,
+    pub(crate) scoped: ScopedRequest,
     change: Change,
     target: Target,
 }
@@ -50,7 +50,7 @@ impl Change {
     pub(crate) fn parse(&self, request: &Request, defined: &Definitions<'_>, target: Target) -> Result<UpdateRequest> {
         let query = request.parse_targets(defined, target)?;
         let update = request.parse_update(defined, self.update.as_value())?;
-        UpdateRequest::new(query, update, self.kind, target, request.upsert)
+        UpdateRequest::new(query, update, self.kind, target, request.update.upsert)
     }
 }
 
@@ -108,7 +108,7 @@ impl Update {
 /// Returns the query that finds the targets, limited to one document for [`Target::One`].
 pub(crate) fn target_query(mut query: Query, target: Target) -> Query {
     if target == Target::One {
-        query.limit = Some(1);
+        query.window.limit = Some(1);
     }
     query
 }

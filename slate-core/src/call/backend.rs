@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Isolation, Result,
-    catalog::{self, Catalog, CatalogCache, CatalogCheck, StatisticsStaleness},
+    catalog::{self, Catalog, CatalogCache, CatalogCheck},
     changes::{LogTail, Wakers},
     clock,
     commit::{
@@ -29,7 +29,7 @@ use crate::{
     interrupt::Interrupt,
     metrics::{Metrics, Observer, PointRead, trace},
     spill::Memory,
-    write::{AfterCommit, BeginOptions, Confirmed, Session, Shared},
+    write::{AfterCommit, BeginOptions, Confirmed, Session, Shared, StatisticsStaleness},
 };
 
 /// Implements [`Engine`] for any store.

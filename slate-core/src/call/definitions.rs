@@ -23,7 +23,7 @@ use crate::{
     catalog::{Catalog, CollectionInfo, ResolvedView, not_on_view},
     exec::Target,
     metrics::OperationKind,
-    plan::{self, ForeignView, KeyLimits, Output, Query, Ties, Values, Window},
+    plan::{self, ForeignView, KeyLimits, Nodes, Output, Query, Ties, Values},
 };
 
 /// The definitions that a request uses, from the catalog of the snapshot on which it is executed.
@@ -43,7 +43,9 @@ impl<'c> Definitions<'c> {
             RequestSource::Given(documents) => {
                 Some(ResolvedView::of_documents(name, documents, request.natural_order()))
             }
-            RequestSource::Stored | RequestSource::Pipeline => catalog.resolved_view(name)?,
+            RequestSource::Stored | RequestSource::Pipeline => {
+                catalog.view(name).map(|view| catalog.resolved(view)).transpose()?
+            }
         };
         let view = view.map(Arc::new);
         let source = catalog.collection_or_empty(view.as_ref().map_or(name, |view| &view.collection));
@@ -116,23 +118,25 @@ impl Request {
         let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
         // Filters with expressions are rare, so the variables are computed only for these. As in MongoDB, the filter of an upsert has none.
         let variables = RequestVariables { request: self, defined };
-        let variables = (!self.upsert).then_some(&variables as &dyn BindingsSource);
+        let variables = (!self.update.upsert).then_some(&variables as &dyn BindingsSource);
         Ok(Filter::parse_lazily(filter, self.comparing(defined), variables)?)
     }
 
     /// Parses an update, which is a document or an array.
     pub(crate) fn parse_update(&self, defined: &Definitions<'_>, update: Value<'_>) -> Result<Update> {
         let bindings = match update.kind() {
-            Kind::Array => self.constants.iter().flat_map(|constants| Doc::from(constants).elements()).try_fold(
-                self.bindings_of(defined)?.clone(),
-                |bindings, constant| {
+            Kind::Array => self
+                .update
+                .constants
+                .iter()
+                .flat_map(|constants| Doc::from(constants).elements())
+                .try_fold(self.bindings_of(defined)?.clone(), |bindings, constant| {
                     let name = constant.display_name();
                     bindings.with(&name, Some(constant.value.to_owned())).map_err(|error| error.at(format!("c.{name}")))
-                },
-            )?,
+                })?,
             _ => Bindings::default().with_collation(self.comparing(defined).cloned()),
         };
-        let array_filters: Vec<Doc<'_>> = self.array_filters.iter().map(Doc::from).collect();
+        let array_filters: Vec<Doc<'_>> = self.update.array_filters.iter().map(Doc::from).collect();
         let update = Update::parse(update, &array_filters, &bindings)?;
         Ok(update)
     }
@@ -140,38 +144,40 @@ impl Request {
     /// Parses the request without its projection.
     pub(crate) fn parse(&self, defined: &Definitions<'_>, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
-        let mut query = Query::of(self.parse_filter(defined)?);
-        let sort =
+        let filter = self.parse_filter(defined)?;
+        let parse =
             |sort| Ok::<_, Error>(Sort::parse(Doc::from(sort))?.with_collation(self.comparing(defined).cloned()));
-        query.sort = self.sort.as_ref().map(sort).transpose()?;
-        query.skip = self.skip;
-        query.limit = self.limit;
-        query.hint = self.hint.clone();
-        if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
-            (query.sort, query.hint) = match ties {
-                Ties::Any => (None, Some(Hint::natural(direction))),
+        let (mut sort, mut hint) = (self.sort.as_ref().map(parse).transpose()?, self.hint.clone());
+        if let Some(direction) = sort.as_ref().and_then(Sort::natural) {
+            match ties {
+                Ties::Any => (sort, hint) = (None, Some(Hint::natural(direction))),
                 // Which document a write of one document changes must depend on the sort, never on the plan.
-                Ties::ById => (Some(plan::sort_by_id(direction)?), query.hint),
-            };
+                Ties::ById => sort = Some(plan::sort_by_id(direction)?),
+            }
         }
-        query.force = self.force;
-        query.output = output;
-        query.ties = ties;
-        Ok(query)
+        Ok(Query {
+            kind: OperationKind::Find,
+            filter,
+            sort: sort.filter(|sort| !sort.is_empty()),
+            window: self.window,
+            output,
+            hint,
+            limits: None,
+            force: self.force,
+            ties,
+            pipeline: Nodes::default(),
+            view: None,
+            others: Arc::default(),
+        })
     }
 
     /// Parses the query for the targets of a write.
     pub(crate) fn parse_targets(&self, defined: &Definitions<'_>, target: Target) -> Result<Query> {
         let mut query = self.parse(defined, Output::Whole, Ties::ById)?;
-        if target == Target::One && query.order().is_some() {
-            query.limit = Some(1);
+        if target == Target::One && query.sort.is_some() {
+            query.window.limit = Some(1);
         }
         Ok(query)
-    }
-
-    /// Returns the skip and the limit.
-    pub(super) fn window(&self) -> Window {
-        Window { skip: self.skip, limit: self.limit }
     }
 
     /// Parses a query that returns its rows.
@@ -181,7 +187,7 @@ impl Request {
             return self.find_over_view(defined);
         }
         let output = match (self.parse_projection(defined)?, &self.projection) {
-            _ if self.find_result == FindResult::Key => Output::Key,
+            _ if self.find.result == FindResult::Key => Output::Key,
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };
@@ -201,7 +207,7 @@ impl Request {
 
     /// Returns the limits of the hinted index's keys.
     fn key_limits(&self, defined: &Definitions<'_>) -> Result<Option<KeyLimits>> {
-        let (min, max) = (self.min.clone(), self.max.clone());
+        let (min, max) = (self.find.min.clone(), self.find.max.clone());
         if min.is_none() && max.is_none() {
             return Ok(None);
         }
@@ -294,7 +300,7 @@ impl Request {
         let path = distinct::parse(path)?;
         let mut query = self.parse(defined, Output::Count, Ties::Any)?;
         let direction = match query.sort.as_ref().map(Sort::fields) {
-            None | Some([]) => Direction::Ascending,
+            None => Direction::Ascending,
             Some([(by, direction)]) if *by == path => *direction,
             Some(_) => {
                 let message = format!("the distinct values of {path} can only be sorted by {path}");
@@ -305,8 +311,7 @@ impl Request {
             return self.distinct_over_view(defined, &path, direction);
         }
         // Sort, skip and limit apply to the values, not to the documents.
-        let window = std::mem::replace(&mut query.skip, 0);
-        let window = Window { skip: window, limit: query.limit.take() };
+        let window = std::mem::take(&mut query.window);
         query.sort = None;
         query.kind = OperationKind::Distinct;
         query.output = Output::Distinct {

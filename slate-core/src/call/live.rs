@@ -120,7 +120,7 @@ impl LiveState {
 
     /// Whether the rows are all matching documents: fewer than the limit.
     fn has_all(&self, rows: &[Row]) -> bool {
-        self.request.limit.is_none_or(|limit| u64::try_from(rows.len()).unwrap_or(u64::MAX) < limit)
+        self.request.window.limit.is_none_or(|limit| u64::try_from(rows.len()).unwrap_or(u64::MAX) < limit)
     }
 
     /// Applies a change to the rows. Returns `false` if the query has to be executed again. `had_all`: no matching document is outside the rows.
@@ -142,7 +142,7 @@ impl LiveState {
             return Ok(held.is_none());
         }
         rows.insert(at, row);
-        if let Some(limit) = self.request.limit.and_then(|limit| usize::try_from(limit).ok()) {
+        if let Some(limit) = self.request.window.limit.and_then(|limit| usize::try_from(limit).ok()) {
             rows.truncate(limit);
         }
         Ok(true)

@@ -19,7 +19,7 @@ use crate::{
         Examined, Observer, OperationKind, OwnedSubject, SlowQuery, Subject, Tally,
         trace::{CallResult, Span},
     },
-    plan::Query,
+    plan::{Output, Query},
     spill::Memory,
 };
 
@@ -309,7 +309,7 @@ impl Cursor {
     /// Sets the limits of the call, for the expressions of each move and for large rows.
     pub(super) fn limited(mut self, query: &Query, context: &CallContext, memory: &Memory) -> Self {
         if let Some(call) = &mut self.call {
-            if query.evaluates() {
+            if evaluates(query) {
                 call.interrupt = context.interrupt.clone();
                 call.memory_limit = context.limit_in(memory);
             }
@@ -349,6 +349,12 @@ impl Cursor {
             _ => decode(),
         }
     }
+}
+
+/// Returns whether conditions, expressions or keys of sorts are evaluated on documents.
+fn evaluates(query: &Query) -> bool {
+    let is_whole = matches!(query.output, Output::Whole | Output::Count | Output::Key);
+    !(is_whole && query.filter.is_empty() && query.sort.is_none() && query.pipeline.nodes.is_empty())
 }
 
 /// The bytes from which a row is large: decoding fewer takes less than a millisecond, so the limits are not checked.

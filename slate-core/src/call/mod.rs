@@ -63,5 +63,5 @@ pub(crate) use engine::Engine;
 pub(crate) use engine::{ReadSet, SharedReader, Writer};
 pub use measured::Cursor;
 pub(crate) use open::{OpenOptions, open_within, with_store};
-pub(crate) use request::{FindResult, Request, RequestSource};
+pub(crate) use request::{FindArguments, FindResult, Request, RequestSource, ScopedRequest};
 pub(crate) use scope::{DatabaseHandle, Scope};

@@ -25,14 +25,14 @@ use crate::{
 impl Request {
     /// Returns the query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
-        if let Some(name) = self.of_index_keys().or(self.unlike_aggregate) {
+        if let Some(name) = self.of_index_keys().or(self.find.unlike_aggregate) {
             let message = format!("Option '{name}' not supported in aggregation.");
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
         }
         let bindings = self.bindings_of(defined)?;
         let mut stages = self.matches_in_view(defined, bindings)?;
         stages.extend(self.order_in_view(bindings)?);
-        stages.extend(window(self.window()));
+        stages.extend(window(self.window));
         if let Some(projection) = self.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty()) {
             stages.extend(parse([rawdoc! { "$project": projection.clone() }], bindings)?);
         }
@@ -43,7 +43,7 @@ impl Request {
     pub(super) fn count_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
         let bindings = self.bindings_of(defined)?;
         let mut stages = self.matches_in_view(defined, bindings)?;
-        stages.extend(window(self.window()));
+        stages.extend(window(self.window));
         stages.push(Stage::Count("n".into()));
         Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(defined, stages, bindings)? })
     }
@@ -78,7 +78,7 @@ impl Request {
             doc! { "$sort": { "key": direction.sign() } },
         ];
         stages.extend(parse(grouped, bindings)?);
-        stages.extend(window(self.window()));
+        stages.extend(window(self.window));
         stages.extend(parse([doc! { "$project": { "v": "$key.v" } }], bindings)?);
         Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(defined, stages, bindings)? })
     }

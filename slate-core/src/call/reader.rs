@@ -75,7 +75,7 @@ impl<V: Snapshot> ReadOn for SnapshotReader<V> {
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
         let source = self.source();
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
-        if let Some(equality) = query.single_equality()
+        if let Some(equality) = query.filter.single_equality()
             && let Some(rows) = measured
                 .within(|| express::find(query, &equality, &self.view, collection, call))
                 .map_err(|error| located(error, &self.catalog))?

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -19,8 +19,9 @@ use crate::{
     catalog::Catalog,
     clock::now_millis,
     entry::only_id,
+    interrupt::CallLimits,
     namespace,
-    plan::{Force, Optimization, Query},
+    plan::{Force, Optimization, Query, Window},
     stage_names,
 };
 
@@ -44,16 +45,11 @@ pub(crate) struct Request {
     pub(super) filter: Option<RawDocumentBuf>,
     pub(super) sort: Option<RawDocumentBuf>,
     pub(super) projection: Option<RawDocumentBuf>,
-    pub(crate) skip: u64,
-    pub(crate) limit: Option<u64>,
+    pub(crate) window: Window,
     pub(crate) hint: Option<Hint>,
-    /// `min` and `max` of a find.
-    pub(crate) min: Option<RawDocumentBuf>,
-    pub(crate) max: Option<RawDocumentBuf>,
-    pub(crate) find_result: FindResult,
-    /// The name of an option of this find that aggregations do not have. A find over a view does not support it either.
-    pub(crate) unlike_aggregate: Option<&'static str>,
-    pub(crate) force: Force,
+    pub(crate) find: FindArguments,
+    pub(crate) update: UpdateArguments,
+    pub(super) force: Force,
     /// The stages of an aggregation.
     pub(super) pipeline: Vec<RawDocumentBuf>,
     pub(crate) source: RequestSource,
@@ -61,18 +57,55 @@ pub(crate) struct Request {
     pub(super) variables: Option<RawDocumentBuf>,
     /// How strings are compared. `Some(None)`: by their bytes, even if the collection has a collation.
     pub(super) collation: Option<Option<Collation>>,
-    /// Values of further variables, for an update given as a pipeline.
-    pub(crate) constants: Option<RawDocumentBuf>,
     pub(super) optimization: Optimization,
     pub(crate) call: CallContext,
-    /// The conditions on array elements of an update.
-    pub(crate) array_filters: Vec<RawDocumentBuf>,
-    /// Whether an update inserts a document if none matches.
-    pub(crate) upsert: bool,
-    /// Which version of the document an update returns.
-    pub(crate) returns: ReturnDocument,
     /// The error of the first invalid argument, returned when the builder is run.
     fault: Option<Fault>,
+}
+
+/// The arguments of a find that only the command has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct FindArguments {
+    pub(crate) min: Option<RawDocumentBuf>,
+    pub(crate) max: Option<RawDocumentBuf>,
+    pub(crate) result: FindResult,
+    /// The name of an option that aggregations do not have. A find over a view does not support it either.
+    pub(crate) unlike_aggregate: Option<&'static str>,
+}
+
+/// The arguments of an update alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UpdateArguments {
+    /// The conditions on array elements.
+    pub(crate) array_filters: Vec<RawDocumentBuf>,
+    /// Values of further variables, if the update is a pipeline.
+    pub(crate) constants: Option<RawDocumentBuf>,
+    /// Whether a document is inserted if none matches.
+    pub(crate) upsert: bool,
+    /// Which version of the document is returned.
+    pub(crate) returns: ReturnDocument,
+}
+
+/// The arguments that the builder of a call collects, with the collection and the scope in which it is executed.
+#[derive(Clone)]
+pub(crate) struct ScopedRequest {
+    pub(crate) scope: Scope,
+    pub(crate) collection: Arc<str>,
+    pub(crate) request: Request,
+}
+
+impl ScopedRequest {
+    /// Creates the arguments of a call that begins now, within the limits of its handle.
+    pub(crate) fn new(scope: Scope, collection: &Arc<str>, limits: &CallLimits, mut request: Request) -> Self {
+        request.call = CallContext::begin(limits);
+        Self { scope, collection: Arc::clone(collection), request }
+    }
+}
+
+impl fmt::Debug for ScopedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("collection", &self.collection).field("request", &self.request).finish()
+    }
 }
 
 /// The part of a document that a find returns.
@@ -127,14 +160,14 @@ impl Request {
 
     /// Returns the name of an option of this request that a live query does not have; `None` if there is none.
     pub(crate) fn unlike_live(&self) -> Option<&'static str> {
-        let own = [("skip", self.skip > 0), ("projection", self.projection.is_some())];
+        let own = [("skip", self.window.skip > 0), ("projection", self.projection.is_some())];
         first_given(own).or_else(|| self.of_index_keys())
     }
 
     /// Returns the name of an option of this request about index keys, which a view does not have; `None` if there is none.
     pub(super) fn of_index_keys(&self) -> Option<&'static str> {
-        let returns_key = self.find_result == FindResult::Key;
-        first_given([("min", self.min.is_some()), ("max", self.max.is_some()), ("returnKey", returns_key)])
+        let returns_key = self.find.result == FindResult::Key;
+        first_given([("min", self.find.min.is_some()), ("max", self.find.max.is_some()), ("returnKey", returns_key)])
     }
 
     /// Returns the stages of an aggregation.
@@ -157,11 +190,11 @@ impl Request {
     }
 
     pub(crate) fn skip(&mut self, documents: u64) {
-        self.skip = documents;
+        self.window.skip = documents;
     }
 
     pub(crate) fn limit(&mut self, documents: u64) {
-        self.limit = Some(documents);
+        self.window.limit = Some(documents);
     }
 
     pub(crate) fn hint(&mut self, hint: Hint) {
@@ -179,15 +212,15 @@ impl Request {
     }
 
     pub(crate) fn array_filters(&mut self, filters: impl IntoIterator<Item = impl IntoDocument>) {
-        self.array_filters = filters.into_iter().filter_map(|filter| self.take(filter)).collect();
+        self.update.array_filters = filters.into_iter().filter_map(|filter| self.take(filter)).collect();
     }
 
     pub(crate) fn upsert(&mut self) {
-        self.upsert = true;
+        self.update.upsert = true;
     }
 
     pub(crate) fn return_document(&mut self, returns: ReturnDocument) {
-        self.returns = returns;
+        self.update.returns = returns;
     }
 
     #[cfg(feature = "unstable-testing")]
@@ -217,7 +250,7 @@ impl Request {
     /// Looks up the definitions that the request needs in `catalog`.
     ///
     /// # Errors
-    /// Fails as [`Catalog::resolved_view`] does.
+    /// Fails as [`Catalog::resolved`] does.
     pub(crate) fn bind<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<Definitions<'c>> {
         Definitions::of(self, catalog, name)
     }
@@ -264,13 +297,9 @@ impl Request {
             filter: Some(filter),
             sort: None,
             projection: None,
-            skip: 0,
-            limit: Some(1),
+            window: Window { skip: 0, limit: Some(1) },
             hint: None,
-            min: None,
-            max: None,
-            find_result: FindResult::Document,
-            unlike_aggregate: None,
+            find,
             force: Force::No,
             source: RequestSource::Stored,
             variables: None,
@@ -278,17 +307,14 @@ impl Request {
             fault: None,
             // Arguments of other operations, and of planning.
             pipeline: _,
-            constants: _,
+            update: _,
             optimization: _,
             call: _,
-            array_filters: _,
-            upsert: _,
-            returns: _,
         } = self
         else {
             return None;
         };
-        only_id(Doc::new(filter.as_bytes()))
+        if *find == FindArguments::default() { only_id(Doc::new(filter.as_bytes())) } else { None }
     }
 
     /// Returns the rows of the query that `parse` returns.

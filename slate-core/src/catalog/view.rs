@@ -136,12 +136,11 @@ impl ResolvedView {
 }
 
 impl Catalog {
-    /// Resolves the view with this name to a collection and one pipeline. `None` if there is no such view.
+    /// Resolves the view to a collection and one pipeline.
     ///
     /// # Errors
     /// `ViewDepthLimitExceeded` (165) if too many views read each other.
-    pub(crate) fn resolved_view(&self, name: &str) -> Result<Option<ResolvedView>> {
-        let Some(mut view) = self.view(name) else { return Ok(None) };
+    pub(crate) fn resolved<'c>(&'c self, mut view: &'c ViewInfo) -> Result<ResolvedView> {
         let mut resolved = ResolvedView {
             names: Vec::new(),
             collection: view.on.clone(),
@@ -159,7 +158,7 @@ impl Catalog {
             resolved.reads.extend(view.stages_read.iter().cloned());
             match self.view(&view.on) {
                 Some(next) => view = next,
-                None => return Ok(Some(resolved)),
+                None => return Ok(resolved),
             }
         }
     }
@@ -167,7 +166,7 @@ impl Catalog {
     /// Returns the views among the names, and those that they read in their stages, each once.
     ///
     /// # Errors
-    /// Fails as [`resolved_view`](Self::resolved_view) does.
+    /// Fails as [`resolved`](Self::resolved) does.
     pub(crate) fn resolved_views(&self, names: impl Iterator<Item = Box<str>>) -> Result<Vec<Arc<ResolvedView>>> {
         let mut found: Vec<Arc<ResolvedView>> = Vec::new();
         if !self.has_views() {
@@ -178,7 +177,8 @@ impl Catalog {
             if found.iter().any(|view| view.name() == &*name) {
                 continue;
             }
-            if let Some(view) = self.resolved_view(&name)? {
+            if let Some(view) = self.view(&name) {
+                let view = self.resolved(view)?;
                 names.extend(view.reads.iter().cloned());
                 found.push(Arc::new(view));
             }

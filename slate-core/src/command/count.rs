@@ -42,8 +42,8 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    request.skip = skip.unwrap_or_default();
-    request.limit = limit.filter(|&limit| limit > 0);
+    request.window.skip = skip.unwrap_or_default();
+    request.window.limit = limit.filter(|&limit| limit > 0);
     Ok(ReadCommand::new(call.at, collection, request, common))
 }
 

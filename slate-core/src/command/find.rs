@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, ExplainVerbosity, Result,
-    call::{FindResult, Request},
+    call::{FindArguments, FindResult, Request},
 };
 
 /// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
@@ -79,18 +79,20 @@ fn parse(mut call: Call<'_>) -> Result<(ReadCommand<'_>, CursorOptions)> {
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    request.find_result = if returns_key { FindResult::Key } else { FindResult::Document };
-    request.min = min.map(owned).transpose()?;
-    request.max = max.map(owned).transpose()?;
-    request.unlike_aggregate = unlike_aggregate;
+    request.find = FindArguments {
+        min: min.map(owned).transpose()?,
+        max: max.map(owned).transpose()?,
+        result: if returns_key { FindResult::Key } else { FindResult::Document },
+        unlike_aggregate,
+    };
     request.call.allow_disk_use(disk_use.unwrap_or(true));
-    request.skip = skip.unwrap_or_default();
-    request.limit = limit.filter(|&limit| limit > 0);
+    request.window.skip = skip.unwrap_or_default();
+    request.window.limit = limit.filter(|&limit| limit > 0);
     let batch = batch.unwrap_or(FIRST_BATCH);
     if single {
-        request.limit = Some(request.limit.map_or(batch, |limit| limit.min(batch)));
+        request.window.limit = Some(request.window.limit.map_or(batch, |limit| limit.min(batch)));
     }
-    let cursor = CursorOptions { batch: Some(batch), limit: request.limit, is_single: single, times_out };
+    let cursor = CursorOptions { batch: Some(batch), limit: request.window.limit, is_single: single, times_out };
     Ok((ReadCommand::new(call.at, collection, request, common), cursor))
 }
 

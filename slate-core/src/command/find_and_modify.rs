@@ -43,7 +43,7 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
     let Parsed { scope, collection, request, modification, common } = parse(call)?;
     let purpose = match &modification {
         Modification::Remove => Purpose::Delete,
-        Modification::Update(_) => Purpose::Update { upsert: request.upsert },
+        Modification::Update(_) => Purpose::Update { upsert: request.update.upsert },
     };
     let explain = request.explain(scope, collection, verbosity, |request, defined| {
         let query = match &modification {
@@ -161,9 +161,9 @@ impl Wanted<'_> {
                 "Cannot specify arrayFilters and a pipeline update"
             }
             (Some(update), false) => {
-                request.array_filters = self.array_filters.unwrap_or_default();
-                request.upsert = self.upsert;
-                request.returns = if self.new { ReturnDocument::After } else { ReturnDocument::Before };
+                request.update.array_filters = self.array_filters.unwrap_or_default();
+                request.update.upsert = self.upsert;
+                request.update.returns = if self.new { ReturnDocument::After } else { ReturnDocument::Before };
                 let change = Change { update: Value::to_owned(*update), kind: UpdateKind::Either };
                 return Ok(Modification::Update(change));
             }

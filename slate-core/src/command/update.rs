@@ -169,12 +169,12 @@ impl<'c> Statement<'c> {
         let mut request = Request::new(owned(self.filter)?);
         given(self.sort, |sort| request.sort(sort))?;
         given(variables, |variables| request.let_variables(variables))?;
-        request.constants = self.constants.map(owned).transpose()?;
+        request.update.constants = self.constants.map(owned).transpose()?;
         given(self.collation, |collation| request.collation(collation))?;
         request.hint = self.hint.clone();
         request.call = call.clone();
-        request.array_filters.clone_from(&self.array_filters);
-        request.upsert = self.upsert;
+        request.update.array_filters.clone_from(&self.array_filters);
+        request.update.upsert = self.upsert;
         Ok((request, Change { update: self.update.to_owned(), kind: UpdateKind::Either }))
     }
 }

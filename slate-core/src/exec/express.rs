@@ -22,7 +22,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
     metrics::{Examined, PlanSummary},
-    plan::{MAX_UNWEIGHED_ENTRIES, Query, component_range},
+    plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
 
 /// Maximum number of index entries that are read without a plan. The planner also selects an index with at most this
@@ -41,10 +41,21 @@ pub(crate) struct ExpressRows<V: View> {
 
 /// Returns the key of the only record that can match a filter with one equality on `_id`. The record may not exist.
 pub(super) fn record_key(query: &Query) -> Option<SmallBytes> {
-    query.single_equality().filter(is_on_id).and_then(|equality| equality.key())
+    query.filter.single_equality().filter(|equality| is_plain(query) && is_on_id(equality))?.key()
 }
 
-/// Finds the rows of a query that is this equality. Returns `None` if it needs a plan.
+/// Returns whether the query returns whole documents and requires neither an access path nor an order.
+fn is_plain(query: &Query) -> bool {
+    query.sort.is_none()
+        && query.window.skip == 0
+        && query.window.limit != Some(0)
+        && query.hint.is_none()
+        && query.force == Force::No
+        && query.pipeline.nodes.is_empty()
+        && matches!(query.output, Output::Whole)
+}
+
+/// Finds the rows of a query whose filter is this equality. Returns `None` if it needs a plan.
 pub(crate) fn find<V: View>(
     query: &Query,
     equality: &SingleEquality<'_>,
@@ -52,7 +63,7 @@ pub(crate) fn find<V: View>(
     collection: &CollectionInfo,
     call: &CallContext,
 ) -> Result<Option<ExpressRows<V>>> {
-    let Some(key) = equality.key() else { return Ok(None) };
+    let Some(key) = equality.key().filter(|_| is_plain(query)) else { return Ok(None) };
     call.interrupt.check()?;
     let index = if is_on_id(equality) {
         None
@@ -61,7 +72,7 @@ pub(crate) fn find<V: View>(
         Some(index)
     };
     let rows = match index {
-        Some(index) => ExpressRows::of_entries(view, collection, index, key, query.limit)?,
+        Some(index) => ExpressRows::of_entries(view, collection, index, key, query.window.limit)?,
         None => {
             collection.uses.ids.add();
             Some(ExpressRows::load(view, collection.records, &[&key])?)
@@ -175,10 +186,7 @@ mod tests {
     use slate_store::{Durability, Store, Transaction, TransactionExt, memory::MemoryStore};
 
     use super::*;
-    use crate::{
-        ErrorKind, Hint,
-        plan::{Force, Output},
-    };
+    use crate::{ErrorKind, Hint, plan::Window};
 
     const RECORDS: Keyspace = Keyspace(7);
     const ENTRIES: Keyspace = Keyspace(8);
@@ -228,8 +236,8 @@ mod tests {
         let sort = Sort::parse(Doc::from(&rawdoc! { "a": 1, "b": 1 })).unwrap();
         for planned in [
             Query { sort: Some(sort), ..plain.clone() },
-            Query { skip: 1, ..plain.clone() },
-            Query { limit: Some(0), ..plain.clone() },
+            Query { window: Window { skip: 1, limit: None }, ..plain.clone() },
+            Query { window: Window { skip: 0, limit: Some(0) }, ..plain.clone() },
             Query { hint: Some(Hint::Forward), ..plain.clone() },
             Query { force: Force::Candidate(7), ..plain.clone() },
             Query { output: Output::Count, ..plain.clone() },
@@ -237,7 +245,7 @@ mod tests {
             assert_eq!(record_key(&planned), None, "{planned:?}");
         }
         assert!(record_key(&plain).is_some());
-        assert!(record_key(&Query { limit: Some(1), ..plain }).is_some());
+        assert!(record_key(&Query { window: Window { skip: 0, limit: Some(1) }, ..plain }).is_some());
     }
 
     /// Finds `{a: 5}` in an index with these entries and without records.
@@ -253,7 +261,7 @@ mod tests {
         }
         transaction.commit(Durability::Deferred).unwrap();
         let (query, view) = (query(&rawdoc! { "a": 5 }), store.snapshot().unwrap());
-        let rows = find(&query, &query.single_equality().unwrap(), &view, &collection, &CallContext::default())?;
+        let rows = find(&query, &query.filter.single_equality().unwrap(), &view, &collection, &CallContext::default())?;
         Ok(rows.map(|rows| rows.records))
     }
 

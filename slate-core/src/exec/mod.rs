@@ -7,7 +7,7 @@
 //! ```text
 //! plan                          executor                      lends
 //! SORT { name: 1 }              SortRows       sort.rs        a row that it holds in memory or in a temporary file
-//! └─ FILTER { active: true }    FilterRows     raw.rs         what its input lends
+//! └─ FILTER { active: true }    FilterRows     rows.rs        what its input lends
 //!    └─ FETCH                   FetchRows      fetch.rs       a record of the batch that it loaded from the store
 //!       └─ INDEX SCAN city_1    IdRows         ids.rs         batches of record keys
 //!                               └─ EntryWalk   ids.rs         the index entry at the position of a store's cursor
@@ -18,7 +18,7 @@
 //! | tier | plan | rows | opened by | a row is |
 //! |---|---|---|---|---|
 //! | ids | `IdPlan` | `IdRows` | ids.rs | a record's key |
-//! | raw records | `RawPlan` | [`RecordRows`](rows::RecordRows) | raw.rs | a [`Record`](rows::Record): its key and its stored bytes |
+//! | raw records | `RawPlan` | [`RecordRows`](rows::RecordRows) | open.rs | a [`Record`](rows::Record): its key and its stored bytes |
 //! | output | `Plan` | [`Rows`] | open.rs | a document of the result |
 //! | documents | `Plan::Pipeline` | [`Rows`] | [`pipeline`] | a document, made by the stages so far |
 //!
@@ -80,7 +80,6 @@ mod meter;
 mod open;
 mod packed;
 mod pipeline;
-mod raw;
 mod resources;
 mod rows;
 mod sort;

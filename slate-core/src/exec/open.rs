@@ -1,4 +1,4 @@
-//! Opens a plan: its output nodes here, the tiers below in `raw` and `ids`.
+//! Opens a plan: its output nodes and its records here, the ids below them in `ids`.
 
 use slate_query::{
     filter::{Filter, Ties},
@@ -12,10 +12,13 @@ use super::{
     covered::CoveredRows,
     distinct::DistinctRows,
     distinct_keys::DistinctKeyRows,
+    fetch::FetchRows,
     keys::count_keys,
+    measured::MeasuredRows,
+    meter::Meter,
     pipeline,
-    raw::{SliceRows, open_records},
-    rows::{BoxedRecords, BoxedRows, Rows},
+    rows::{BoxedRecords, BoxedRows, FilterRows, NoRows, Rows, ScanRows, SliceRows},
+    sort::SortRows,
 };
 use crate::{
     Error, Result,
@@ -71,6 +74,53 @@ pub(super) fn open_shared<'v, V: View + 'v>(
         Plan::DistinctKeys { scan, values } => {
             sliced(DistinctRows::of_keys(view, scan, &values, resources)?, values.window)
         }
+    })
+}
+
+/// Opens the rows of a plan of the raw tier.
+pub(super) fn open_records<'v, V: View + 'v>(
+    plan: RawPlan,
+    view: &V,
+    collection: &CollectionInfo,
+    resources: &Resources,
+) -> Result<BoxedRecords<'v>> {
+    // A node is numbered before its input.
+    let mut meters = resources.meters(&plan);
+    if resources.measures_nodes() {
+        let measured =
+            MeasuredRows::open(meters.collect(), |meter| open_node(plan, view, collection, resources, meter))?;
+        return Ok(Box::new(measured));
+    }
+    let meter = meters.next().unwrap_or_default();
+    open_node(plan, view, collection, resources, &meter)
+}
+
+/// Opens a node with this meter.
+fn open_node<'v, V: View + 'v>(
+    plan: RawPlan,
+    view: &V,
+    collection: &CollectionInfo,
+    resources: &Resources,
+    meter: &Meter,
+) -> Result<BoxedRecords<'v>> {
+    let scan =
+        |bounds: Option<&_>, direction| ScanRows::open(view, collection, bounds, direction, resources, meter.same());
+    let open = |input: Box<RawPlan>| open_records(*input, view, collection, resources);
+    Ok(match plan {
+        RawPlan::Eof { .. } => Box::new(NoRows),
+        RawPlan::Scan { bounds, direction } => Box::new(scan(bounds.as_ref(), direction)),
+        RawPlan::Fetch { ids } => Box::new(FetchRows::open(view, collection, ids, resources, meter.same())?),
+        RawPlan::Filter { input, filter } => match *input {
+            // The most common input is compiled into the filter's loop, without a call per record.
+            RawPlan::Scan { bounds, direction } if !resources.measures_nodes() => {
+                Box::new(FilterRows::new(scan(bounds.as_ref(), direction), filter))
+            }
+            _ => Box::new(FilterRows::new(open(input)?, filter)),
+        },
+        RawPlan::Sort { input, sort, presorted, limit, kept } => {
+            Box::new(SortRows::of_records(open(input)?, sort, presorted, limit, kept, resources, meter.same()))
+        }
+        RawPlan::Slice { input, window } => Box::new(SliceRows::new(open(input)?, window)),
     })
 }
 

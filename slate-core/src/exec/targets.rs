@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::{PointReader, View};
 
-use super::{Resources, express, raw::open_records};
+use super::{Resources, express, open::open_records};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,

@@ -4,7 +4,15 @@
 
 use std::sync::Arc;
 
-use slate_query::{Code, filter::Node, interval::IntervalSet, path::Path, pattern::Direction, raw::Doc, work};
+use slate_query::{
+    Code,
+    filter::{Filter, Node},
+    interval::IntervalSet,
+    path::Path,
+    pattern::Direction,
+    raw::Doc,
+    work,
+};
 use slate_store::View;
 
 use super::{
@@ -53,6 +61,9 @@ pub(crate) fn build<V: View>(query: &Query, view: &V, collection: &CollectionInf
 
 fn build_pipeline(context: &Context<'_>) -> Result<Planned> {
     let mut nodes = context.query.pipeline.nodes.clone();
+    if nodes.is_empty() {
+        return build_query(context, nodes);
+    }
     let ends_early = |nodes: &mut Vec<DocumentNode>| {
         if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {
             *order = GroupOrder::ByEnd;
@@ -67,8 +78,10 @@ fn build_pipeline(context: &Context<'_>) -> Result<Planned> {
         return build_query(context, nodes);
     };
     ends_early(&mut nodes);
+    let Query { kind, output, .. } = context.query;
     // Among equal values of different types, a scan finds the value with the least `_id` first.
-    let query = Query { ties: Ties::ById, ..context.query.sorted_without_pipeline(sort) };
+    let (ties, all) = (Ties::ById, Query::of(Filter::all()));
+    let query = Query { kind: *kind, sort: Some(sort), output: output.clone(), ties, ..all };
     build_query(&Context { query: &query, access: Some(&access), ..*context }, nodes)
 }
 
@@ -86,7 +99,9 @@ fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Pl
     work::check()?;
     let rules = candidate.rules;
     let mut planned = Planned { plan: candidate.into_plan(context.query), rules };
-    pipeline::add_return_key(&mut nodes, context.query, &planned.plan)?;
+    if let Output::Key = context.query.output {
+        pipeline::add_return_key(&mut nodes, context.query, &planned.plan)?;
+    }
     if !nodes.is_empty() {
         pipeline::by_key(&mut nodes, &mut planned.plan);
         planned.plan = Plan::Pipeline { input: Box::new(planned.plan), nodes };

@@ -63,7 +63,7 @@ impl Candidate {
     /// Creates the plan that is correct by construction (read by the access path, filter, sort, slice, project), and applies
     /// the rules in order.
     pub(super) fn new(access: Access, query: &Query) -> Self {
-        let sorting = query.order().map(|_| Sorting::default());
+        let sorting = query.sort.as_ref().map(|_| Sorting::default());
         let (is_filtered, rules) = (!query.filter.is_empty(), FiredRules::default());
         let mut candidate = Self { access, is_filtered, sorting, scan_limit: None, source: RowSource::Records, rules };
         for (number, rule) in rules::ALL.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Candidate {
 
     /// Returns the nodes of the plan.
     pub(super) fn into_plan(self, query: &Query) -> Plan {
-        let window = query.window();
+        let window = query.window;
         let (mut leaf, exact_for) = (self.access.path.into_leaf(self.access.direction), self.access.exact_for);
         if let RawPlan::Fetch { ids: IdPlan::Index(IndexScan { limit, .. }) } = &mut leaf {
             *limit = self.scan_limit;
@@ -134,7 +134,7 @@ impl Candidate {
                 {
                     input = RawPlan::Filter { input: Box::new(input), filter };
                 }
-                if let (Some(Sorting { presorted, limit }), Some(sort)) = (self.sorting, query.order()) {
+                if let (Some(Sorting { presorted, limit }), Some(sort)) = (self.sorting, &query.sort) {
                     let kept = match output {
                         Output::Fields(fields) => Kept::paths(fields),
                         _ => Kept::default(),
@@ -249,12 +249,14 @@ impl Rates {
             None => Some(0),
             Some(Sorting { presorted: 0, .. }) => None,
             // Few rows are equal in all fields.
-            Some(Sorting { presorted, .. }) if Some(presorted) == query.order().map(|sort| sort.fields().len()) => {
+            Some(Sorting { presorted, .. })
+                if Some(presorted) == query.sort.as_ref().map(|sort| sort.fields().len()) =>
+            {
                 Some(0)
             }
             Some(Sorting { presorted, .. }) => group_size(path, presorted, context.collection),
         };
-        let reach = if lists_records(&query.output) { query.window().reach() } else { None };
+        let reach = if lists_records(&query.output) { query.window.reach() } else { None };
         let most =
             reach.zip(overrun).map(|(rows, overrun)| rows.saturating_mul(match_ratio).saturating_add(overrun).max(1));
         let most_keys = match path {

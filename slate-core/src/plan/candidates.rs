@@ -165,14 +165,14 @@ pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> V
         return vec![Candidate::new(found.swap_remove(point), query)];
     }
     // Whole documents in any order: paths that cost more than the scan need no candidate.
-    if query.order().is_none() && matches!(query.output, Output::Whole | Output::Key) {
+    if query.sort.is_none() && matches!(query.output, Output::Whole | Output::Key) {
         found.retain(|access| !finds_everything(access));
     }
     let found = directed(found, query);
     let mut candidates = Vec::with_capacity(found.len());
     for access in found {
         let candidate = Candidate::new(access, query);
-        let gives_order = query.order().is_some() && candidate.sorting.is_none_or(|sorting| sorting.presorted > 0);
+        let gives_order = query.sort.is_some() && candidate.sorting.is_none_or(|sorting| sorting.presorted > 0);
         if gives_order || candidate.is_keys_only() || !finds_everything(&candidate.access) {
             candidates.push(candidate);
         }
@@ -222,7 +222,7 @@ pub(super) fn of_all_entries(index: &Arc<IndexInfo>, query: &Query) -> Vec<Acces
 
 /// Adds the descending walk of each path if it is ordered by more of the sort.
 fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
-    let Some(sort) = query.order() else { return found };
+    let Some(sort) = &query.sort else { return found };
     let mut directed = Vec::with_capacity(found.len());
     for access in found {
         let ordered = |direction| access.path.ordered_by(sort, direction).fields;

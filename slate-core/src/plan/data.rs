@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
-    filter::{Filter, SingleEquality},
-    path::Path,
-    pattern::Direction,
-    projection::Projection,
-    raw::Doc,
-    sort::Sort,
+    filter::Filter, path::Path, pattern::Direction, pipeline::Stage, projection::Projection, raw::Doc, sort::Sort,
 };
 
-use super::{FiredRules, KeyLimits, Nodes, Values, Window, view::ForeignView};
+use super::{FiredRules, KeyLimits, Nodes, Values, Window};
 use crate::{Hint, Result, catalog::ResolvedView, metrics::OperationKind};
 
 /// A parsed query.
@@ -21,9 +16,9 @@ pub(crate) struct Query {
     /// The kind of operation under which metrics count the query.
     pub(crate) kind: OperationKind,
     pub(crate) filter: Filter,
+    /// The order of the rows, by at least one field.
     pub(crate) sort: Option<Sort>,
-    pub(crate) skip: u64,
-    pub(crate) limit: Option<u64>,
+    pub(crate) window: Window,
     pub(crate) output: Output,
     pub(crate) hint: Option<Hint>,
     /// The part of the hinted index that is read.
@@ -87,12 +82,6 @@ impl Hint {
 }
 
 impl Query {
-    /// Returns whether conditions, expressions or keys of sorts are evaluated on documents.
-    pub(crate) fn evaluates(&self) -> bool {
-        let is_whole = matches!(self.output, Output::Whole | Output::Count | Output::Key);
-        !(is_whole && self.filter.is_empty() && self.sort.is_none() && self.pipeline.nodes.is_empty())
-    }
-
     /// Returns the names of the rules that rewrote its pipeline, and of those that changed its plan.
     pub(crate) fn rules(&self, fired: FiredRules) -> impl Iterator<Item = &'static str> {
         self.pipeline.rules.iter().copied().chain(fired.names())
@@ -104,8 +93,7 @@ impl Query {
             kind: OperationKind::Find,
             filter,
             sort: None,
-            skip: 0,
-            limit: None,
+            window: Window::default(),
             output: Output::Whole,
             hint: None,
             limits: None,
@@ -116,34 +104,13 @@ impl Query {
             others: Arc::default(),
         }
     }
+}
 
-    /// Returns the query without conditions, window and pipeline, in the order of `sort`.
-    pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
-        Self { kind: self.kind, sort: Some(sort), output: self.output.clone(), ..Self::of(Filter::all()) }
-    }
-
-    /// Returns the equality if it is the whole filter, and the query returns whole documents and requires neither an access path
-    /// nor an order.
-    pub(crate) fn single_equality(&self) -> Option<SingleEquality<'_>> {
-        let is_plain = self.order().is_none()
-            && self.skip == 0
-            && self.limit != Some(0)
-            && self.hint.is_none()
-            && self.force == Force::No
-            && self.pipeline.nodes.is_empty()
-            && matches!(self.output, Output::Whole);
-        if is_plain { self.filter.single_equality() } else { None }
-    }
-
-    /// Returns the skip and the limit.
-    pub(crate) fn window(&self) -> Window {
-        Window { skip: self.skip, limit: self.limit }
-    }
-
-    /// Returns the sort, if it has fields.
-    pub(crate) fn order(&self) -> Option<&Sort> {
-        self.sort.as_ref().filter(|sort| !sort.fields().is_empty())
-    }
+/// A view that stages read, with its parsed pipeline.
+#[derive(Clone, Debug)]
+pub(crate) struct ForeignView {
+    pub(crate) definition: Arc<ResolvedView>,
+    pub(crate) stages: Vec<Stage>,
 }
 
 /// Returns the order of `_id` as a sort.

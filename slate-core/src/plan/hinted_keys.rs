@@ -57,7 +57,7 @@ impl KeyLimits {
             }
         };
         let mut access = Access::of_path(path, Conjuncts::default());
-        if let Some(sort) = query.order() {
+        if let Some(sort) = &query.sort {
             let ordered = |direction| access.path.ordered_by(sort, direction).fields;
             if ordered(Direction::Descending) > ordered(Direction::Ascending) {
                 access.direction = Direction::Descending;

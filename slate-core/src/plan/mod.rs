@@ -30,7 +30,6 @@ mod shape;
 mod shown;
 mod shown_text;
 mod table;
-mod view;
 
 pub(crate) use access::{
     Access, AccessPath, Conjuncts, IndexBounds, component_range, component_ranges, is_leaf_in_id_order, record_ranges,
@@ -38,7 +37,7 @@ pub(crate) use access::{
 pub(crate) use build::{Context, MAX_UNWEIGHED_ENTRIES, Planned, build, candidate_count};
 pub(crate) use candidates::narrows;
 pub(crate) use checks::{Checks, EntryFilter};
-pub(crate) use data::{Force, Output, Query, Ties, sort_by_id};
+pub(crate) use data::{Force, ForeignView, Output, Query, Ties, sort_by_id};
 pub(crate) use draw::Drawing;
 pub(crate) use explained::Explained;
 pub(crate) use hinted_keys::KeyLimits;
@@ -49,4 +48,3 @@ pub(crate) use nodes::{
 };
 pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
 use rules::FiredRules;
-pub(crate) use view::{ForeignView, find as find_view};

@@ -212,12 +212,20 @@ impl<T: Transaction> Session<T> {
     /// Defines a new collection, and adds the changes of index properties, the growth and the guards. The writes follow.
     fn begin_apply(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.define_if_new(collection)?;
-        self.add_index_properties(&collection.name, changes.take_properties());
+        let properties = changes.take_properties();
+        if !properties.is_empty() {
+            self.add_index_properties(&collection.name, properties);
+        }
         self.added(&collection.name, changes.growth);
         for (keyspace, key) in &changes.guards {
             self.transaction.guard(*keyspace, key, Guard::Shared)?;
         }
         Ok(())
+    }
+
+    /// Creates the collection if it does not exist.
+    pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
+        if self.catalog.collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
 
     /// Applies writes in key order, which is fastest for stores.

@@ -88,31 +88,6 @@ pub(crate) enum Created {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
-    ///
-    /// # Errors
-    /// `CommandNotSupportedOnView` (166) for a view.
-    pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
-        if self.catalog.view(name).is_some() {
-            return Err(not_on_view(name));
-        }
-        let collection = self.catalog.collection(name).cloned();
-        if collection.is_some() {
-            self.guard(name)?;
-        }
-        Ok(collection)
-    }
-
-    /// Returns the collection for writing. One that does not exist is created when changes are applied to it.
-    pub(super) fn written_or_new(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
-        if let Some(collection) = self.written(name)? {
-            return Ok(collection);
-        }
-        self.catalog.check_new(name)?;
-        let records = self.allocate()?;
-        Ok(Arc::new(CollectionInfo::new(name, records)))
-    }
-
     /// Creates the collection, or returns [`Created::Exists`] if it exists with the same options.
     ///
     /// # Errors
@@ -405,9 +380,6 @@ impl<T: Transaction> Session<T> {
     /// Stores new properties of an index (multikey, truncated). Only writers that add more properties conflict.
     pub(super) fn add_index_properties(&mut self, collection: &str, added: Vec<(usize, IndexInfo)>) {
         let Some(known) = self.catalog.collection(collection) else { return };
-        if added.is_empty() {
-            return;
-        }
         let mut changed = CollectionInfo::clone(known);
         for (at, index) in added {
             if let Some(place) = changed.maintained_at_mut(at) {
@@ -421,11 +393,6 @@ impl<T: Transaction> Session<T> {
             }
         }
         self.set_properties(changed);
-    }
-
-    /// Creates the collection if it does not exist.
-    pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
-        if self.catalog().collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) use build::{
     BuildProgress, IndexSpec, ROUND as BUILD_ROUND, check_id_index, hidden_id_index, not_of_id_index,
 };
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
-pub(crate) use collection_state::{AfterCommit, StaleCollection};
+pub(crate) use collection_state::{AfterCommit, StaleCollection, StatisticsStaleness};
 pub(crate) use definitions::{CollectionSpec, Created, ValidatorSpec, ViewSpec, Visibility, parse_collation};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest, Shows};
 pub(crate) use entries::Entries;

@@ -7,14 +7,12 @@ use slate_store::{Bounds, Capabilities, Durability, Guard, Keyspace, Transaction
 use super::{
     apply::{LastStage, Unapplied},
     change_set::ChangeSet,
-    collection_state::{self, AfterCommit, CollectionStates},
+    collection_state::{self, AfterCommit, CollectionStates, StatisticsStaleness},
 };
 use crate::{
     ChangeLog, Error, ErrorKind, Isolation, Result,
     call_context::CallContext,
-    catalog::{
-        self, CATALOG, Catalog, CatalogCache, CatalogCheck, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness,
-    },
+    catalog::{self, CATALOG, Catalog, CatalogCache, CatalogCheck, Change, ChangeLogInfo, CollectionInfo, not_on_view},
     changes::{self, EventBuffer, EventKind, EventSource, Images, LogTail, Wakers, is_logged},
     clock,
     commit::{Announced, Announcements, Leases, Validation},
@@ -273,6 +271,31 @@ impl<T: Transaction> Session<T> {
     /// Marks the transaction as ended: every later call fails with the reason `why`.
     pub(crate) fn end(&mut self, why: &str) {
         self.ended = Some(why.into());
+    }
+
+    /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
+    ///
+    /// # Errors
+    /// `CommandNotSupportedOnView` (166) for a view.
+    pub(super) fn written(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        if self.catalog.view(name).is_some() {
+            return Err(not_on_view(name));
+        }
+        let collection = self.catalog.collection(name).cloned();
+        if collection.is_some() {
+            self.guard(name)?;
+        }
+        Ok(collection)
+    }
+
+    /// Returns the collection for writing. One that does not exist is created when changes are applied to it.
+    pub(super) fn written_or_new(&mut self, name: &str) -> Result<Arc<CollectionInfo>> {
+        if let Some(collection) = self.written(name)? {
+            return Ok(collection);
+        }
+        self.catalog.check_new(name)?;
+        let records = self.allocate()?;
+        Ok(Arc::new(CollectionInfo::new(name, records)))
     }
 
     pub(super) fn guard(&mut self, name: &str) -> Result<()> {

@@ -30,7 +30,7 @@ pub(super) struct Foreign<V: View> {
 
 impl<V: View> Foreign<V> {
     pub(super) fn new(name: &str, optimization: Optimization, view: &V, resources: &Resources, meter: &Meter) -> Self {
-        let of_view = plan::find_view(&resources.views, name);
+        let of_view = resources.views.iter().find(|view| view.definition.name() == name);
         let name = of_view.map_or(name, |of_view| &of_view.definition.collection);
         Self {
             view: view.clone(),

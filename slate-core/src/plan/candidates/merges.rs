@@ -162,22 +162,6 @@ fn points_first(access: &Access) -> Reverse<(usize, usize)> {
 }
 
 impl AccessPath {
-    /// Returns the fields that an index path limits, each with its allowed values. The path field of a wildcard index is
-    /// among them only if no other field is: a value at a path implies the path.
-    pub(in crate::plan) fn limits(&self) -> impl Iterator<Item = (&Path, &IntervalSet)> {
-        let index = match self {
-            Self::Index { index, bounds, checks } => Some((index, bounds, checks)),
-            Self::Records { .. } | Self::Points { .. } | Self::Merge { .. } => None,
-        };
-        index.into_iter().flat_map(|(index, bounds, checks)| {
-            let is_implied = index.is_part() && (bounds.used() > 1 || !checks.is_empty());
-            let bound = bounds.fields().iter().enumerate().skip(usize::from(is_implied));
-            let checked = checks.values.iter().map(|(field, set)| (*field, set));
-            let path = |field: usize| index.pattern.fields().get(field).map(|(path, _)| path);
-            bound.chain(checked).filter_map(move |(field, set)| Some((path(field)?, set)))
-        })
-    }
-
     fn same_index(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,

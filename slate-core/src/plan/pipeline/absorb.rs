@@ -22,7 +22,7 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
         {
             if first.is_source() {
                 // Nothing of the collection is read.
-                query.limit = Some(0);
+                query.window.limit = Some(0);
             } else if fields.is_empty() {
                 count(&mut query, DocumentNode::Repeat);
             } else {
@@ -83,8 +83,8 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<Stage> {
     let is_whole = matches!(query.output, Output::Whole);
     match stage {
         // A filter and a sort come before the query's window.
-        Stage::Match(filter) if is_whole && query.window().is_all() => query.filter = query.filter.and(&filter),
-        Stage::Sort(sort) if is_whole && query.window().is_all() => query.sort = Some(sort),
+        Stage::Match(filter) if is_whole && query.window.is_all() => query.filter = query.filter.and(&filter),
+        Stage::Sort(sort) if is_whole && query.window.is_all() => query.sort = Some(sort),
         Stage::Skip(skip) => slice(query, Window { skip, limit: None }),
         Stage::Limit(limit) => slice(query, Window { skip: 0, limit: Some(limit) }),
         Stage::Project { name: "$project", projection, document } if is_whole => {
@@ -103,7 +103,7 @@ fn absorb(query: &mut Query, stage: Stage) -> Option<Stage> {
 fn count(query: &mut Query, node: DocumentNode) {
     query.output = Output::Count;
     // Without a window the order does not matter.
-    if query.window().is_all() {
+    if query.window.is_all() {
         query.sort = None;
     }
     query.pipeline.nodes.push(node);
@@ -118,6 +118,5 @@ fn computes(output: &Output) -> bool {
 }
 
 fn slice(query: &mut Query, next: Window) {
-    let window = query.window().then(next);
-    (query.skip, query.limit) = (window.skip, window.limit);
+    query.window = query.window.then(next);
 }

@@ -50,7 +50,7 @@ pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionI
 
 /// Returns `Group::end` if the first node is a group and receives every document that matches the filter.
 fn end(query: &Query) -> Option<(Path, Direction)> {
-    let is_plain = query.sort.is_none() && query.window().is_all() && query.hint.is_none() && query.force == Force::No;
+    let is_plain = query.sort.is_none() && query.window.is_all() && query.hint.is_none() && query.force == Force::No;
     match query.pipeline.nodes.first().filter(|_| is_plain)? {
         DocumentNode::Group { group, .. } => group.end(),
         _ => None,

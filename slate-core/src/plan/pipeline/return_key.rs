@@ -11,16 +11,15 @@ use super::{DocumentNode, Optimization};
 use crate::{
     Error, Hint, Result,
     catalog::IndexInfo,
-    plan::{IdPlan, Output, Plan, Query, RawPlan},
+    plan::{IdPlan, Plan, Query, RawPlan},
 };
 
-/// Adds the node that replaces documents by their keys, if keys are the output of the query. A document that no index found has an
-/// empty key.
+/// Adds the node that replaces documents by their keys. A document that no index found has an empty key.
 ///
 /// # Errors
 /// `NotImplemented` (238) for an index that has several keys of a document: the plan does not know which of them found it.
 pub(in crate::plan) fn add_to(nodes: &mut Vec<DocumentNode>, query: &Query, plan: &Plan) -> Result<()> {
-    let (Output::Key, Plan::Whole { input }) = (&query.output, plan) else { return Ok(()) };
+    let Plan::Whole { input } = plan else { return Ok(()) };
     let names = match input.leaf() {
         RawPlan::Scan { bounds: None, .. } if !follows_id(query) => Vec::new(),
         RawPlan::Scan { .. } | RawPlan::Fetch { ids: IdPlan::Points(_) } => vec!["_id"],

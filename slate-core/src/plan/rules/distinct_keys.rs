@@ -11,7 +11,7 @@ use crate::plan::{
 pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
     let Output::Distinct { path, values } = &query.output else { return Outcome::Unchanged };
     let AccessPath::Index { index, bounds, checks } = &candidate.access.path else { return Outcome::Unchanged };
-    if !candidate.reads_only() || !query.window().is_all() {
+    if !candidate.reads_only() || !query.window.is_all() {
         return Outcome::Unchanged;
     }
     if lists_values(index, bounds, checks, path, values) {

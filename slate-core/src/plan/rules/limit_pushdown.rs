@@ -6,7 +6,7 @@ use crate::plan::{AccessPath, Query, candidate::Candidate};
 
 pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
     if candidate.reads_only() && matches!(candidate.access.path, AccessPath::Index { .. }) {
-        candidate.scan_limit = query.window().reach();
+        candidate.scan_limit = query.window.reach();
     }
     Outcome::of_change(candidate.scan_limit.is_some())
 }

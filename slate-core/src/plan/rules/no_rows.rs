@@ -22,7 +22,7 @@ pub(in crate::plan) fn reason(query: &Query) -> Option<&'static str> {
         return None;
     }
     let is_never = |node: &Node| node.branches().is_some_and(<[Node]>::is_empty);
-    if query.limit == Some(0) {
+    if query.window.limit == Some(0) {
         Some("the limit is 0")
     } else if query.filter.conjuncts().iter().any(is_never) {
         Some("no document matches the filter")

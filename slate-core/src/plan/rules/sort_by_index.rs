@@ -5,7 +5,7 @@ use super::Outcome;
 use crate::plan::{Query, Ties, candidate::Candidate};
 
 pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
-    let (Some(sorting), Some(sort)) = (&mut candidate.sorting, query.order()) else { return Outcome::Unchanged };
+    let (Some(sorting), Some(sort)) = (&mut candidate.sorting, &query.sort) else { return Outcome::Unchanged };
     let given = candidate.access.path.ordered_by(sort, candidate.access.direction);
     sorting.presorted = given.fields;
     if given.fields == sort.fields().len() && (query.ties == Ties::Any || given.ties_by_id) {

@@ -264,7 +264,10 @@ impl Request {
         bindings: &Bindings,
     ) -> Result<Query> {
         let mut query = plan::pipeline_query(stages, self.optimization);
-        let others = defined.catalog.resolved_views(query.pipeline.collections().map(Box::from))?;
+        let others = match defined.catalog.has_views() {
+            true => defined.catalog.resolved_views(query.pipeline.collections().map(Box::from))?,
+            false => Vec::new(),
+        };
         for view in defined.view.iter().chain(&others) {
             if view.collation.as_ref() != self.comparing(defined) {
                 let message = format!("the collation of the view {} cannot be overridden", view.name());

@@ -169,9 +169,6 @@ impl Catalog {
     /// Fails as [`resolved`](Self::resolved) does.
     pub(crate) fn resolved_views(&self, names: impl Iterator<Item = Box<str>>) -> Result<Vec<Arc<ResolvedView>>> {
         let mut found: Vec<Arc<ResolvedView>> = Vec::new();
-        if !self.has_views() {
-            return Ok(found);
-        }
         let mut names: Vec<Box<str>> = names.collect();
         while let Some(name) = names.pop() {
             if found.iter().any(|view| view.name() == &*name) {

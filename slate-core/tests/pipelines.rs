@@ -6,6 +6,8 @@
 mod common;
 #[path = "pipelines/lookups.rs"]
 mod lookups;
+#[path = "pipelines/windows.rs"]
+mod windows;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{

@@ -14,8 +14,9 @@ mod position;
 mod spec;
 mod sum;
 
-pub(crate) use spec::Input;
+pub(crate) use percentile::number as percentile_number;
 pub use spec::{AccumulatorSpec, Gathered};
+pub(crate) use spec::{Deciding, DecidingOrder, Input};
 
 use spec::AccumulatorForm;
 pub(super) use spec::{NUMBER_CODES, number};

@@ -47,7 +47,7 @@ impl AccumulatorState for Percentile {
 }
 
 /// Returns a value as a number. `None` for NaN and for values of other types, which are ignored.
-fn number(value: Option<Value<'_>>) -> Option<f64> {
+pub(crate) fn number(value: Option<Value<'_>>) -> Option<f64> {
     value.and_then(Number::of).filter(|number| !number.is_nan()).map(Number::to_f64)
 }
 
@@ -61,6 +61,11 @@ impl Ranks {
         } else if work::spend(values.len()) {
             values.sort_unstable_by(f64::total_cmp);
         }
+        self.at(values.len(), |place| values.get(place).copied())
+    }
+
+    /// Returns the result for this number of sorted values.
+    pub(super) fn at(&self, count: usize, get: impl Fn(usize) -> Option<f64>) -> Evaluated<'static> {
         let at = |rank: f64| {
             #[expect(
                 clippy::cast_precision_loss,
@@ -68,10 +73,8 @@ impl Ranks {
                 clippy::cast_sign_loss,
                 reason = "a rank"
             )]
-            let place = (rank * values.len() as f64).ceil().max(1.0) as usize - 1;
-            values
-                .get(place.min(values.len().saturating_sub(1)))
-                .map_or(Evaluated::NULL, |value| Evaluated::double(*value))
+            let place = (rank * count as f64).ceil().max(1.0) as usize - 1;
+            get(place.min(count.saturating_sub(1))).map_or(Evaluated::NULL, Evaluated::double)
         };
         match self {
             Self::Median => at(0.5),

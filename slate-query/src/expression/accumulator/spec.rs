@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     AccumulatorState, Start, Stored, find,
-    percentile::{Operands, Percentile, Ranks},
+    percentile::{self, Operands, Percentile, Ranks},
     sum::Total,
 };
 use crate::{
@@ -279,6 +279,37 @@ impl AccumulatorSpec {
         self.0.start(1).copied().is_some()
     }
 
+    /// Returns which documents decide the result for a window. `None` if all of them do.
+    pub(crate) fn deciding(&self) -> Option<Deciding> {
+        use DecidingOrder::{Documents, Keys, Values};
+        Some(match &*self.0.name {
+            "$addToSet" => Deciding::Distinct,
+            "$bottom" | "$bottomN" => Deciding::Last(Keys),
+            "$first" | "$firstN" => Deciding::First(Documents),
+            "$last" | "$lastN" => Deciding::Last(Documents),
+            "$maxN" => Deciding::First(Values(Direction::Descending)),
+            "$median" | "$percentile" => Deciding::Ranks,
+            "$minN" => Deciding::First(Values(Direction::Ascending)),
+            "$top" | "$topN" => Deciding::First(Keys),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn collation(&self) -> Option<&Collation> {
+        self.0.collation.as_ref()
+    }
+
+    /// Starts with the parameters of a document. Returns also the number of values that they ask for.
+    pub(crate) fn start_with(&self, input: Option<&Input>) -> (Gathered, usize) {
+        let n = input.map_or(1, |input| input.n);
+        (Gathered(Some(self.0.start(n))), n)
+    }
+
+    /// Returns the result of `$percentile` or `$median` over this number of sorted numbers.
+    pub(crate) fn at_ranks(&self, count: usize, get: impl Fn(usize) -> Option<f64>) -> Evaluated<'static> {
+        self.0.ranks.as_ref().unwrap_or(&Ranks::Median).at(count, get)
+    }
+
     /// Returns the value for the documents of a group.
     pub fn finish(&self, gathered: &mut Gathered) -> Evaluated<'static> {
         match &mut gathered.0 {
@@ -345,6 +376,51 @@ impl Gathered {
     pub(crate) fn has_value(&self) -> bool {
         matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())
     }
+}
+
+/// The documents of a window on which an accumulator's result depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deciding {
+    /// The first n in an order.
+    First(DecidingOrder),
+    /// The last n in an order.
+    Last(DecidingOrder),
+    /// The first of those whose values are equal.
+    Distinct,
+    /// The numbers at some ranks.
+    Ranks,
+}
+
+impl Deciding {
+    pub(crate) fn order(self) -> DecidingOrder {
+        match self {
+            Self::First(order) | Self::Last(order) => order,
+            Self::Distinct => DecidingOrder::Values(Direction::Ascending),
+            Self::Ranks => DecidingOrder::Numbers,
+        }
+    }
+
+    /// Returns whether a document with this value counts.
+    pub(crate) fn counts(self, value: Option<Value<'_>>) -> bool {
+        match self {
+            Self::First(DecidingOrder::Values(_)) => value.is_some_and(|value| !value.is_nullish()),
+            Self::First(_) | Self::Last(_) => true,
+            Self::Distinct => value.is_some(),
+            Self::Ranks => percentile::number(value).is_some(),
+        }
+    }
+}
+
+/// An order of documents. Equal ones are in the order of the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DecidingOrder {
+    /// That of the window.
+    Documents,
+    /// By the accumulator's sort.
+    Keys,
+    Values(Direction),
+    /// By their values as numbers.
+    Numbers,
 }
 
 /// The three error codes for a parameter `n`: if it is not a number, not whole, not positive.

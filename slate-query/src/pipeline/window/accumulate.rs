@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{column::Column, function::Operand};
+use super::{column::Column, decided::Decided, function::Operand};
 use crate::{
     Result,
     expression::{
@@ -16,8 +16,9 @@ use crate::{
 ///
 /// If the accumulator [merges](AccumulatorSpec::merges), the window is split at one of its documents. Each document before
 /// the split has a result: that of the documents from it to the split. All documents after the split have one result. A
-/// window then merges two results, so each value is added a bounded number of times even if windows overlap. Other
-/// accumulators read each window that differs from the last from its start.
+/// window then merges two results, so each value is added a bounded number of times even if windows overlap. An accumulator
+/// whose result [few documents decide](AccumulatorSpec::deciding) reads these. Others continue while the window only grows
+/// if their result can be taken more than once, and read each other window from its start.
 #[derive(Debug, Default)]
 pub(super) struct Accumulate {
     window: Range<usize>,
@@ -26,6 +27,7 @@ pub(super) struct Accumulate {
     /// `window.start`, which covers the most documents, is last.
     before: Vec<Gathered>,
     after: Gathered,
+    decided: Decided,
     /// The result of the window, if it is the same for following documents.
     value: Option<Evaluated<'static>>,
 }
@@ -40,7 +42,9 @@ impl Accumulate {
         if let Some(value) = self.value.as_ref().filter(|_| window == self.window) {
             return Ok(value.clone());
         }
-        let value = if spec.merges() {
+        let value = if let Some(deciding) = spec.deciding() {
+            self.decided.value(spec, deciding, column, window.clone())?
+        } else if spec.merges() {
             // The windows of a partition only move forward.
             for operand in column.range(self.window.end..window.end) {
                 add(spec, &mut self.after, operand)?;
@@ -63,11 +67,13 @@ impl Accumulate {
                 None => spec.finish(&mut self.after.merged(&Gathered::default())),
             }
         } else {
-            let mut gathered = Gathered::default();
-            for operand in column.range(window.clone()) {
-                add(spec, &mut gathered, operand)?;
+            if window.start != self.window.start || spec.deviation().is_none() {
+                (self.window, self.after) = (window.start..window.start, Gathered::default());
             }
-            spec.finish(&mut gathered)
+            for operand in column.range(self.window.end..window.end) {
+                add(spec, &mut self.after, operand)?;
+            }
+            spec.finish(&mut self.after)
         };
         self.window = window;
         self.value = Some(value.clone());
@@ -76,7 +82,7 @@ impl Accumulate {
 
     /// Returns the memory that the results use, in bytes.
     pub(super) fn memory(&self) -> usize {
-        self.before.len() * size_of::<Gathered>()
+        self.before.len() * size_of::<Gathered>() + self.decided.memory()
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     parse::WindowOutput,
     rate::Rate,
     scale::{Scale, Scaling},
-    series::{self, Fill, Filling, MovingAverage},
+    series::{self, Covariance, Fill, Filling, MovingAverage},
 };
 use crate::{
     Code, Error, Result,
@@ -95,6 +95,11 @@ impl Operand {
         self.value().filter(|value| !value.is_nullish())
     }
 
+    /// Returns the bytes by which the operand is sorted; none if the accumulator has no sort.
+    pub(super) fn key(&self) -> &[u8] {
+        self.input.as_ref().map_or(&[], |input| &input.key)
+    }
+
     pub(super) fn bytes(&self) -> usize {
         let input = self.input.as_ref().map_or(0, |input| size_of::<Input>() + input.key.len());
         self.value().map_or(0, |value| value.bytes().len()) + input
@@ -155,7 +160,8 @@ pub(super) enum Running {
     /// An accumulator over the whole partition, and its result once it was read.
     Whole(Gathered, Option<Evaluated<'static>>),
     Accumulate(Accumulate),
-    Scale(Scale),
+    Scale(Box<Scale>),
+    Covariance(Covariance),
     MovingAverage(MovingAverage),
     Fill(Fill),
     /// The rank of the previous document. Unused by functions without a state.
@@ -167,7 +173,8 @@ impl Running {
         match &output.function {
             Function::Accumulate(_) if output.is_whole() => Self::Whole(Gathered::default(), None),
             Function::Accumulate(_) => Self::Accumulate(Accumulate::default()),
-            Function::Scale(_) => Self::Scale(Scale::default()),
+            Function::Scale(_) => Self::Scale(Box::default()),
+            Function::Covariance { .. } => Self::Covariance(Covariance::default()),
             Function::MovingAverage { .. } => Self::MovingAverage(MovingAverage::default()),
             Function::Fill { .. } => Self::Fill(Fill::default()),
             _ => Self::Rank(0),
@@ -243,14 +250,13 @@ impl Running {
         row: usize,
         range: Range<usize>,
     ) -> Result<Evaluated<'static>> {
-        let (window, slides) = (column.range(range.clone()), output.frame.slides());
         Ok(match (self, &output.function) {
             (Self::Whole(gathered, value), Function::Accumulate(spec)) => {
                 value.get_or_insert_with(|| spec.finish(gathered)).clone()
             }
             (Self::Accumulate(running), Function::Accumulate(spec)) => {
-                let deviation = spec.deviation().filter(|_| slides);
-                match deviation.and_then(|name| series::sliding_deviation(name, window)) {
+                let deviation = spec.deviation().filter(|_| output.frame.slides());
+                match deviation.and_then(|name| series::sliding_deviation(name, column.range(range.clone()))) {
                     Some(value) => value,
                     None => running.value(spec, column, range)?,
                 }
@@ -274,7 +280,7 @@ impl Running {
             (_, Function::Shift { by, default, .. }) => series::shifted(column, row, *by, default.as_ref()),
             (Self::Fill(fill), Function::Fill { how, .. }) => fill.value(*how, partition, column, row)?,
             (_, Function::Rate { unit, rate, .. }) => rate.of(*unit, partition, column, range)?,
-            (_, Function::Covariance { divisor, .. }) => series::covariance(*divisor, window),
+            (Self::Covariance(running), Function::Covariance { divisor, .. }) => running.value(*divisor, column, range),
             _ => Evaluated::NULL,
         })
     }

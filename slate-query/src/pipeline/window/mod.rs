@@ -6,11 +6,13 @@
 mod accumulate;
 mod call;
 mod column;
+mod decided;
 mod frame;
 mod function;
 mod parse;
 mod partition;
 mod partition_key;
+mod ranked;
 mod rate;
 mod running;
 mod scale;

@@ -1,5 +1,7 @@
 //! Functions over the documents around the current one that are not accumulators.
 
+use std::ops::Range;
+
 use super::{
     Partition,
     column::Column,
@@ -149,33 +151,53 @@ impl MovingAverage {
     }
 }
 
-/// Returns the covariance of pairs of numbers, by the online algorithm. Other operands are left out. Pairs with an
-/// infinity or NaN do not count and make the result infinite or NaN.
-pub(super) fn covariance(divisor: Divisor, operands: &[Operand]) -> Evaluated<'static> {
-    let (mut n, mut sum_x, mut sum_y, mut products) = (0_i32, Sum::default(), Sum::default(), Sum::default());
-    let mean = |sum: &Sum, n: i32| sum.total().over(Number::Int32(n));
-    for (x, y) in operands.iter().filter_map(pair) {
-        if !x.is_finite() || !y.is_finite() {
-            products.add(not_finite(x, y));
-            continue;
+/// The covariance of the pairs of numbers in the windows of a partition, by the online algorithm. Other operands are left out.
+/// Pairs with an infinity or NaN do not count and make the result infinite or NaN. Continues while the window only grows.
+#[derive(Debug, Default)]
+pub(super) struct Covariance {
+    window: Range<usize>,
+    n: i32,
+    x: Sum,
+    y: Sum,
+    products: Sum,
+}
+
+impl Covariance {
+    pub(super) fn value(
+        &mut self,
+        divisor: Divisor,
+        column: &Column<Operand>,
+        window: Range<usize>,
+    ) -> Evaluated<'static> {
+        if self.window.start != window.start {
+            *self = Self { window: window.start..window.start, ..Self::default() };
         }
-        let mean_before = (n > 0).then(|| mean(&sum_x, n));
-        n = n.saturating_add(1);
-        sum_x.add(x);
-        sum_y.add(y);
-        if let Some(mean_before) = mean_before {
-            products.add(x.minus(mean_before).times(y.minus(mean(&sum_y, n))));
+        column.range(self.window.end..window.end).iter().filter_map(pair).for_each(|(x, y)| self.add(x, y));
+        self.window = window;
+        let by = match divisor {
+            Divisor::Population if self.n == 1 => return Number::Double(0.0).into(),
+            Divisor::Population => self.n,
+            Divisor::Sample => self.n - 1,
+        };
+        match self.products.total() {
+            _ if by <= 0 => Evaluated::NULL,
+            Number::Decimal(products) => Number::Decimal(products).over(Number::Double(by.into())).into(),
+            products => Number::Double(products.to_f64() / f64::from(by)).into(),
         }
     }
-    let by = match divisor {
-        Divisor::Population if n == 1 => return Number::Double(0.0).into(),
-        Divisor::Population => n,
-        Divisor::Sample => n - 1,
-    };
-    match products.total() {
-        _ if by <= 0 => Evaluated::NULL,
-        Number::Decimal(products) => Number::Decimal(products).over(Number::Double(by.into())).into(),
-        products => Number::Double(products.to_f64() / f64::from(by)).into(),
+
+    fn add(&mut self, x: Number, y: Number) {
+        if !x.is_finite() || !y.is_finite() {
+            return self.products.add(not_finite(x, y));
+        }
+        let mean = |sum: &Sum, n: i32| sum.total().over(Number::Int32(n));
+        let mean_before = (self.n > 0).then(|| mean(&self.x, self.n));
+        self.n = self.n.saturating_add(1);
+        self.x.add(x);
+        self.y.add(y);
+        if let Some(mean_before) = mean_before {
+            self.products.add(x.minus(mean_before).times(y.minus(mean(&self.y, self.n))));
+        }
     }
 }
 

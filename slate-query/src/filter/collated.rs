@@ -39,6 +39,20 @@ impl Collated {
         Node { tree: Tree::Collated(Arc::new(collated)) }
     }
 
+    /// Returns one node that holds if one of these nodes holds. `None` unless all are conditions on the same fields with the same
+    /// collation.
+    pub(super) fn any(nodes: &[Node]) -> Option<Node> {
+        let collated = nodes.iter().map(|node| match &node.tree {
+            Tree::Collated(collated) => Some(&**collated),
+            _ => None,
+        });
+        let all: Vec<&Self> = collated.collect::<Option<_>>()?;
+        let first = all.first()?;
+        let is_same = all.iter().all(|other| other.collation == first.collation && other.fields == first.fields);
+        let any = |of: fn(&Self) -> &Node| Node::any(all.iter().map(|collated| of(collated).clone()).collect());
+        is_same.then(|| Self::node(any(Self::plain), any(Self::replaced), &first.collation))
+    }
+
     /// Returns whether the document fulfils the conditions.
     ///
     /// # Errors
@@ -97,7 +111,10 @@ impl Node {
         };
         match &self.tree {
             Tree::And(conjunction) => all(conjunction.nodes(), true),
-            Tree::Or(nodes) => all(nodes, false),
+            Tree::Or(nodes) => match nodes.together() {
+                Some(together) => together.evaluate_either(plain, collated),
+                None => all(nodes, false),
+            },
             Tree::Not(node) => Ok(!node.evaluate_either(plain, collated)?),
             Tree::Field(field) => Ok(field.matches(if field.operator.reads_text() { plain } else { collated })),
             Tree::Computed(computed) => computed.evaluate(plain),

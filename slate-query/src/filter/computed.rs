@@ -151,8 +151,8 @@ impl Node {
     pub fn computes(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) | Tree::Collated(_) => true,
-            Tree::And(conjunction) => conjunction.nodes().iter().any(Self::computes),
-            Tree::Or(nodes) => nodes.iter().any(Self::computes),
+            Tree::And(conjunction) => conjunction.computes(),
+            Tree::Or(nodes) => nodes.computes(),
             Tree::Not(node) => node.computes(),
             Tree::Field(_) | Tree::Schema(_) => false,
         }
@@ -175,6 +175,9 @@ impl Node {
     /// # Errors
     /// The errors of the expressions.
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
+        if !self.computes() {
+            return Ok(self.matches(document));
+        }
         match &self.tree {
             Tree::Computed(computed) => computed.evaluate(document),
             Tree::Collated(collated) => collated.evaluate(document),
@@ -193,6 +196,9 @@ impl Node {
                 Ok(true)
             }
             Tree::Or(nodes) => {
+                if let Some(together) = nodes.together() {
+                    return together.evaluate(document);
+                }
                 work::take(nodes.len())?;
                 for node in nodes.iter() {
                     if node.evaluate(document)? {
@@ -202,8 +208,7 @@ impl Node {
                 Ok(false)
             }
             Tree::Not(node) => Ok(!node.evaluate(document)?),
-            Tree::Field(field) => Ok(field.matches(document)),
-            Tree::Schema(schema) => Ok(schema.matches(document)),
+            Tree::Field(_) | Tree::Schema(_) => Ok(self.matches(document)),
         }
     }
 }

@@ -33,6 +33,7 @@ pub(super) struct Conjunction {
     together: Option<Arc<Together>>,
     /// Whether an evaluation counts the conditions as work: there are many, or a condition contains others.
     counts: bool,
+    computes: bool,
 }
 
 /// Up to this number of conditions on fields, an evaluation is not counted as work.
@@ -159,11 +160,17 @@ impl Conjunction {
                 }
             }
         }
+        let computes = nodes.iter().any(Node::computes);
         let counts = nodes.len() > FEW || nodes.iter().any(|node| !matches!(node.tree, Tree::Field(_)));
         // An empty list is not allocated.
         let nodes = if nodes.is_empty() { Arc::default() } else { nodes.into() };
         let together = Together::of(&nodes).map(Arc::new);
-        Self { nodes, cheap, expensive, together, counts }
+        Self { nodes, cheap, expensive, together, counts, computes }
+    }
+
+    /// As [`Node::computes`].
+    pub(super) fn computes(&self) -> bool {
+        self.computes
     }
 
     pub(super) fn nodes(&self) -> &[Node] {

@@ -1,8 +1,12 @@
 use std::{cmp::Ordering, ops::Range};
 
-use super::output;
+use super::{
+    output,
+    tree::{Action, Branch},
+};
 use crate::{
     Code, Error, Result,
+    named_list::NamedList,
     number::{Decimal, Number, Sign},
     raw::{Doc, Kind, Value},
 };
@@ -51,33 +55,82 @@ impl Slice {
         start.min(length)..start.saturating_add(count).min(length)
     }
 
-    /// Writes `doc` with the arrays at the end of `path` sliced. Descends into documents within arrays, not into nested
-    /// arrays.
-    pub(super) fn apply(self, path: &[Box<str>], doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
-        output::with_array(doc, path, out, &mut |rest, name, array, out| {
-            if !rest.is_empty() {
-                return self.elements(rest, name, array, out);
+    fn apply(self, name: &[u8], array: Doc<'_>, out: &mut Vec<u8>) {
+        let shown = self.range(array.values().count());
+        output::array(out, name, array.values().skip(shown.start).take(shown.len()));
+    }
+}
+
+/// The arrays that a projection slices, by the fields that lead to them.
+#[derive(Debug, Default)]
+pub(super) struct Slices(NamedList<Box<str>, Sliced>);
+
+#[derive(Debug)]
+enum Sliced {
+    Array(Slice),
+    Within(Slices),
+}
+
+impl Slices {
+    pub(super) fn of(branch: &Branch) -> Self {
+        let mut slices = NamedList::default();
+        for (name, action) in branch.fields.iter() {
+            let sliced = match action {
+                Action::Slice(slice) => Some(Sliced::Array(*slice)),
+                Action::Within(branch) => {
+                    Some(Self::of(branch)).filter(|slices| !slices.is_empty()).map(Sliced::Within)
+                }
+                Action::Include | Action::Exclude | Action::ElemMatch(_) | Action::Positional | Action::Computed(_) => {
+                    None
+                }
+            };
+            if let Some(sliced) = sliced {
+                slices.push(name.clone(), sliced);
             }
-            let shown = self.range(array.values().count());
-            output::array(out, name, array.values().skip(shown.start).take(shown.len()));
-            Ok(())
-        })
+        }
+        Self(slices)
     }
 
-    fn elements(self, path: &[Box<str>], name: &[u8], array: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Writes `doc` with its arrays sliced. Descends into documents within arrays, not into nested arrays.
+    pub(super) fn apply(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
+        let start = output::open(out);
+        let mut is_sliced = vec![false; self.0.len()];
+        for (element, bytes) in output::fields(doc) {
+            let place = self.0.place(element.name);
+            // If the field is repeated, the path refers to the first one.
+            let place = place
+                .filter(|place| is_sliced.get_mut(*place).is_some_and(|is_sliced| !std::mem::replace(is_sliced, true)));
+            let sliced = place.and_then(|place| self.0.as_slice().get(place)).map(|(_, sliced)| sliced);
+            match (sliced, element.value.as_array(), element.value.as_document()) {
+                (Some(Sliced::Array(slice)), Some(array), _) => slice.apply(element.name, array, out),
+                (Some(Sliced::Within(slices)), Some(array), _) => slices.elements(element.name, array, out),
+                (Some(Sliced::Within(slices)), _, Some(document)) => {
+                    output::head(out, Kind::Document, element.name);
+                    slices.apply(document, out);
+                }
+                _ => out.extend_from_slice(bytes),
+            }
+        }
+        output::close(out, start);
+    }
+
+    fn elements(&self, name: &[u8], array: Doc<'_>, out: &mut Vec<u8>) {
         output::head(out, Kind::Array, name);
         let start = output::open(out);
         for (element, bytes) in output::fields(array) {
             match element.value.as_document() {
                 Some(document) => {
                     output::head(out, Kind::Document, element.name);
-                    self.apply(path, document, out)?;
+                    self.apply(document, out);
                 }
                 None => out.extend_from_slice(bytes),
             }
         }
         output::close(out, start);
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     parse::{Dialect, Parsed, Sense, parse},
     positional,
     shape::Shape,
-    slice::Slice,
+    slice::Slices,
     tree::{Action, Branch},
 };
 use crate::{
@@ -58,7 +58,7 @@ struct ReadField {
 #[derive(Debug)]
 enum Pass {
     Shape(Shape),
-    Slice(Box<[Box<str>]>, Slice),
+    Slices(Slices),
     Positional(Box<[Box<str>]>),
 }
 
@@ -109,15 +109,16 @@ impl Projection {
             Sense::Inclusion => (TopFields::Read(read_fields(&root)), paths(&root)?),
             Sense::Exclusion => (TopFields::Changed(sorted(root.fields.iter().map(|(name, _)| name.clone()))), None),
         };
-        let mut changes = Vec::new();
-        collect_changes(&root, &mut Vec::new(), &mut changes);
+        let slices = Slices::of(&root);
+        let slices = (!slices.is_empty()).then_some(Pass::Slices(slices));
+        let positional = positional_path(&root).map(|path| Pass::Positional(path.into()));
         let shape = match sense {
             Sense::Inclusion => Shape::inclusion(root),
             Sense::Exclusion => Shape::exclusion(root),
         };
         let shape = (!shape.is_whole()).then_some(Pass::Shape(shape));
         let computed = (!additions.is_empty()).then(|| Computed { additions, bindings: bindings.clone() });
-        let passes = shape.into_iter().chain(changes).collect();
+        let passes = shape.into_iter().chain(slices).chain(positional).collect();
         Ok(Self(Arc::new(ParsedProjection { passes, computed, fields, included })))
     }
 
@@ -247,7 +248,7 @@ impl Pass {
     fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Shape(shape) => shape.apply(doc, out),
-            Self::Slice(path, slice) => slice.apply(path, doc, out)?,
+            Self::Slices(slices) => slices.apply(doc, out),
             Self::Positional(path) => positional::apply(doc, path, position, out)?,
         }
         Ok(())
@@ -291,17 +292,16 @@ fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     Ok(collect(root, "", &mut paths)?.then(|| paths.into()))
 }
 
-/// Appends the changes to arrays, in the order of their paths.
-fn collect_changes<'b>(branch: &'b Branch, prefix: &mut Vec<&'b str>, changes: &mut Vec<Pass>) {
-    let path = |prefix: &[&str]| prefix.iter().copied().map(Box::from).collect();
-    for (name, action) in branch.fields.iter() {
-        prefix.push(name);
-        match action {
-            Action::Within(branch) => collect_changes(branch, prefix, changes),
-            Action::Slice(slice) => changes.push(Pass::Slice(path(prefix), *slice)),
-            Action::Positional => changes.push(Pass::Positional(path(prefix))),
-            Action::Include | Action::Exclude | Action::ElemMatch(_) | Action::Computed(_) => {}
-        }
-        prefix.pop();
-    }
+/// Returns the names that lead to the positional `$`, of which a projection has at most one.
+fn positional_path(branch: &Branch) -> Option<Vec<Box<str>>> {
+    branch.fields.iter().find_map(|(name, action)| {
+        let below = match action {
+            Action::Positional => Vec::new(),
+            Action::Within(branch) => positional_path(branch)?,
+            Action::Include | Action::Exclude | Action::Slice(_) | Action::ElemMatch(_) | Action::Computed(_) => {
+                return None;
+            }
+        };
+        Some(std::iter::once(name.clone()).chain(below).collect())
+    })
 }

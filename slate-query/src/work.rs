@@ -233,8 +233,8 @@ pub(crate) fn deadline() -> Option<Instant> {
     LIMITS.with_borrow(|limits| limits.iter().filter_map(|limit| limit.deadline()).min())
 }
 
-/// The number of values that are sorted without a count in between: fewer than a millisecond's work.
-const SORTED_AT_ONCE: usize = 1 << 12;
+/// The steps of moving a value while sorting, with its comparison.
+const SORTED: usize = 4;
 
 /// The number of values that are sorted by moving each to its place. Longer lists are merged from such runs.
 const RUN: usize = 16;
@@ -244,17 +244,14 @@ const RUN: usize = 16;
 /// Unlike the sort of the standard library it never panics, whatever `compare` returns: a comparison of a call that ends while it
 /// sorts can contradict an earlier one.
 pub(crate) fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
-    let steps = if values.len() <= SORTED_AT_ONCE { 0 } else { 4 };
-    if steps == 0 && !spend(values.len()) {
-        return;
-    }
     if values.len() <= RUN {
+        spend(values.len());
         return sort_run(values, |a, b| compare(a, b).is_gt());
     }
     let mut order: Vec<usize> = (0..values.len()).collect();
     let is_after = |a: usize, b: usize| values.get(a).zip(values.get(b)).is_some_and(|(a, b)| compare(a, b).is_gt());
     for run in order.chunks_mut(RUN) {
-        if !spend(RUN * steps) {
+        if !spend(RUN * SORTED) {
             return;
         }
         sort_run(run, |&a, &b| is_after(a, b));
@@ -264,7 +261,7 @@ pub(crate) fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering)
         for runs in order.chunks(length.saturating_mul(2)) {
             let (mut left, mut right) = runs.split_at(length.min(runs.len()));
             while let (Some((&first, others)), Some((&second, rest))) = (left.split_first(), right.split_first()) {
-                if !spend(steps) {
+                if !spend(SORTED) {
                     return;
                 }
                 if is_after(first, second) {
@@ -437,7 +434,7 @@ pub(crate) mod tests {
     #[test]
     fn a_sort_is_stable_counts_and_never_panics() {
         let random = |at: usize| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        for length in [0, 1, RUN, RUN + 1, 300, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7] {
+        for length in [0, 1, RUN, RUN + 1, 300, 20_007] {
             let mut values: Vec<(usize, usize)> = (0..length).map(|at| (random(at) % 1000, at)).collect();
             let mut expected = values.clone();
             expected.sort();
@@ -455,7 +452,7 @@ pub(crate) mod tests {
             assert!(values == expected, "{length}");
         }
         let ended = during(checks(1), || {
-            let mut values: Vec<usize> = (0..100 * SORTED_AT_ONCE).map(random).collect();
+            let mut values: Vec<usize> = (0..400_000).map(random).collect();
             sort_by(&mut values, usize::cmp);
             values.len()
         });

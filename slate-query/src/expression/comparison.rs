@@ -80,13 +80,15 @@ impl Expression {
     /// Returns this expression as comparisons of a field: one for each operand that is a field, and none unless it is
     /// a comparison.
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = Comparison<'_>> {
-        let compared = match &self.0 {
-            ExpressionNode::Call(function, operands) => match (Relation::of(function.name), &**operands) {
-                (Some(relation), [left, right]) => Some((relation, left, right)),
-                _ => None,
-            },
+        let call = match &self.0 {
+            ExpressionNode::Call(function, operands) => Some((function.name, &**operands)),
+            ExpressionNode::Operator(operator) => operator.as_call(),
             _ => None,
         };
+        let compared = call.and_then(|(name, operands)| match (Relation::of(name), operands) {
+            (Some(relation), [left, right]) => Some((relation, left, right)),
+            _ => None,
+        });
         compared.into_iter().flat_map(|(relation, left, right)| {
             let of_left = left.as_path().map(|field| Comparison { field, relation, other: right });
             let of_right = right.as_path().zip(relation.reversed());

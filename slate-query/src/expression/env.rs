@@ -1,28 +1,23 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::Evaluated;
 use crate::{
     Code, Error, Result,
     collation::Collation,
     raw::{Doc, FieldName, OwnedValue, Value},
-    work,
 };
 
-/// The variables that an expression may use, by name. The position of a name in the list is its position among the
-/// [frames](Frame) of an [`Env`].
+/// The variables that an expression may use, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
-    names: Vec<Variable>,
+    /// For each variable its value, if expressions are parsed for that value only. The position of a variable in the list is
+    /// its position among the [frames](Frame) of an [`Env`].
+    values: Vec<Option<Arc<OwnedValue>>>,
+    /// The positions of the variables that no other variable of the same name hides.
+    positions: BTreeMap<Box<str>, usize>,
     /// How strings are compared, if not by their bytes.
     collation: Option<Collation>,
     is_lenient: bool,
-}
-
-/// A variable's name, and its value if expressions are parsed for that value only.
-#[derive(Clone, Debug)]
-struct Variable {
-    name: Box<str>,
-    value: Option<Arc<OwnedValue>>,
 }
 
 impl Variables {
@@ -42,21 +37,26 @@ impl Variables {
     /// As [`with`](Self::with).
     pub(super) fn add(&mut self, name: &str) -> Result<()> {
         check(name)?;
-        self.names.push(Variable { name: name.into(), value: None });
+        self.add_system(name);
         Ok(())
+    }
+
+    fn add_system(&mut self, name: &str) {
+        self.positions.insert(name.into(), self.values.len());
+        self.values.push(None);
     }
 
     /// Like [`with`](Self::with), but accepts any name.
     pub(crate) fn with_system(&self, name: &str) -> Self {
         let mut extended = self.clone();
-        extended.names.push(Variable { name: name.into(), value: None });
+        extended.add_system(name);
         extended
     }
 
     /// Sets the value of the last variable. Expressions that are parsed with the variables are valid for this value only.
     pub(crate) fn set_last(&mut self, value: &OwnedValue) {
-        if let Some(last) = self.names.last_mut() {
-            last.value = Some(Arc::new(value.clone()));
+        if let Some(last) = self.values.last_mut() {
+            *last = Some(Arc::new(value.clone()));
         }
     }
 
@@ -82,15 +82,12 @@ impl Variables {
 
     /// Returns the distance of the variable from the innermost, which has 0; `None` for an unknown name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
-        let up = self.names.iter().rev().position(|other| *other.name == *name);
-        // An unknown name was compared with all names.
-        work::spend(up.unwrap_or(self.names.len()) / 4);
-        up
+        self.positions.get(name).map(|position| self.values.len() - 1 - position)
     }
 
     /// Returns the value of the variable at this distance from the innermost, if expressions are parsed for one value only.
     pub(super) fn value(&self, up: usize) -> Option<&OwnedValue> {
-        self.names.iter().rev().nth(up)?.value.as_deref()
+        self.values.iter().rev().nth(up)?.as_deref()
     }
 }
 

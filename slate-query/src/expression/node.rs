@@ -55,6 +55,11 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
+    /// Returns the function and the operands that the operator was written with, if it evaluates that function in another way.
+    fn as_call(&self) -> Option<(&'static str, &[Expression])> {
+        None
+    }
+
     /// Returns whether equal operands always give equal values. False for `$rand`, for example, which must not be
     /// computed once and reused.
     fn is_repeatable(&self) -> bool {

@@ -54,6 +54,7 @@ fn filters(n: usize) -> Vec<(&'static str, Document)> {
         ("many fields with $in", fields(n, |at| (name(at), bson!({ "$in": [at, 1] })))),
         ("$or of equalities", or(&|at| bson!({ "v": at }))),
         ("$or of equalities on an array", or(&|at| bson!({ "a": at }))),
+        ("$or of texts", or(&|at| bson!({ "s": name(at) }))),
         ("$or of ids", or(&|at| bson!({ "_id": at }))),
         ("$or of several fields", or(&|at| bson!({ three(at): at }))),
         ("$or of documents", or(&|at| bson!({ "v": at, "w": at }))),
@@ -169,6 +170,7 @@ fn collated(name: &str) -> bool {
         "$in of texts",
         "$in collated",
         "$or of equalities",
+        "$or of texts",
         "$all",
         "$nin",
         "$nor of equalities",
@@ -212,6 +214,16 @@ pub(super) fn calls(n: usize, collections: &Collections) -> Vec<Call> {
         if collated(name) {
             calls.push(small("collated", |c, filter| {
                 c.find(filter)
+                    .collation(doc! { "locale": "en", "strength": 2 })
+                    .run()?
+                    .try_for_each(|row| row.map(drop))
+            }));
+        }
+        if name.ends_with("of texts") {
+            let filter = filter.clone();
+            calls.push(Call::new(format!("find in large documents, collated: {name}"), move |c| {
+                c.large
+                    .find(&filter)
                     .collation(doc! { "locale": "en", "strength": 2 })
                     .run()?
                     .try_for_each(|row| row.map(drop))

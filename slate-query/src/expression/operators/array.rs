@@ -110,14 +110,6 @@ pub(super) fn reverse_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluate
     ArrayWriter::of(values.into_iter().rev())
 }
 
-/// Computes `$in`: whether a value equals an element of an array.
-pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let array = arguments.read(1, Value::as_array, 40081, "an array")?;
-    // As in comparisons, a missing value equals undefined.
-    let value = arguments.get(0).as_value().unwrap_or(Value::UNDEFINED);
-    Ok(array.values().any(|element| order::equal(element, value)).into())
-}
-
 pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let array = arguments.read_present(0, Value::as_array, 40090, "an array")?;
     let Some(array) = array else { return Ok(Evaluated::NULL) };

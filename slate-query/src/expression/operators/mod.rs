@@ -18,6 +18,7 @@ pub(super) mod date;
 mod functions;
 mod hashed;
 mod logical;
+mod membership;
 mod meta;
 mod misc;
 mod named;
@@ -167,7 +168,7 @@ static OPERATORS: &[Line] = &[
     comparing("$gte", TWO, compare::gte),
     operator("$hour", date::part::hour),
     operator("$ifNull", logical::if_null),
-    comparing("$in", TWO, array::is_in),
+    operator("$in", membership::parse),
     preparing_array(
         with_operands("$indexOfArray", (2, 4), array::index_of_array, Operands::Compared, NullEnds::AtFirst),
         0,

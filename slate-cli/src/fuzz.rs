@@ -5,7 +5,7 @@ use std::io::Cursor;
 use bson::{Bson, RawDocumentBuf};
 
 use crate::{
-    input::{self, Options},
+    input::{self, InputOptions},
     json::{self, Dialect},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 /// If reading does not end: no format makes more records than there are bytes.
 pub fn documents(format: &str, bytes: &[u8]) -> Vec<RawDocumentBuf> {
     let Some(format) = input::by_name(format) else { return Vec::new() };
-    let Ok(records) = (format.open)(Box::new(Cursor::new(bytes.to_vec())), &Options::default()) else {
+    let Ok(records) = (format.open)(Box::new(Cursor::new(bytes.to_vec())), &InputOptions::default()) else {
         return Vec::new();
     };
     let (mut documents, mut count) = (Vec::new(), 0);

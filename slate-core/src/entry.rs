@@ -190,7 +190,7 @@ pub(crate) fn unique_key(values: &[u8]) -> Vec<u8> {
 
 /// A stored entry, split into its parts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct IndexEntry<'a> {
     /// The encoded values, possibly truncated.
     pub(crate) values: &'a [u8],
     /// The order of the fields, and type bits, which the values do not contain.
@@ -198,7 +198,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) record_key: &'a [u8],
 }
 
-impl<'a> Entry<'a> {
+impl<'a> IndexEntry<'a> {
     /// Parses an entry.
     ///
     /// # Errors

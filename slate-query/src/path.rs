@@ -119,9 +119,9 @@ impl Path {
     ///
     /// The walk descends into an array in the middle of the path: into each element that is a document (not into nested arrays), and into the
     /// element at the next name, if that is a position. An array at the end is passed to `visit` as a whole. At most one end has no
-    /// [`End::position`].
+    /// [`PathEnd::position`].
     #[inline]
-    pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn walk<'a>(&self, doc: Doc<'a>, visit: &mut impl FnMut(PathEnd<'a>) -> ControlFlow<()>) -> ControlFlow<()> {
         walk(self.parts(), doc, None, visit)
     }
 
@@ -130,10 +130,10 @@ impl Path {
     pub fn walk_from<'a>(
         &self,
         first: Option<Value<'a>>,
-        visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
+        visit: &mut impl FnMut(PathEnd<'a>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match first {
-            None => visit(End::missing(None)),
+            None => visit(PathEnd::missing(None)),
             Some(value) => below(self.parts().get(1..).unwrap_or_default(), value, None, visit),
         }
     }
@@ -176,7 +176,7 @@ impl fmt::Debug for Path {
 
 /// The end of a walk along a path.
 #[derive(Clone, Copy, Debug)]
-pub struct End<'a> {
+pub struct PathEnd<'a> {
     /// The result at the end of the walk.
     pub found: Found<'a>,
     /// The position in the outermost array whose elements were traversed. A position that is part of the path does not
@@ -196,7 +196,7 @@ pub enum Step {
     Position,
 }
 
-impl<'a> End<'a> {
+impl<'a> PathEnd<'a> {
     fn value(value: Value<'a>, position: Option<usize>, step: Step) -> Self {
         Self { found: Found::Value(value), position, step }
     }
@@ -226,11 +226,11 @@ fn walk<'a>(
     parts: &[Part],
     doc: Doc<'a>,
     position: Option<usize>,
-    visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
+    visit: &mut impl FnMut(PathEnd<'a>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let Some((part, rest)) = parts.split_first() else { return ControlFlow::Continue(()) };
     match part.find(doc) {
-        None => visit(End::missing(position)),
+        None => visit(PathEnd::missing(position)),
         Some(value) => below(rest, value, position, visit),
     }
 }
@@ -240,13 +240,13 @@ fn below<'a>(
     rest: &[Part],
     value: Value<'a>,
     position: Option<usize>,
-    visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
+    visit: &mut impl FnMut(PathEnd<'a>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     if rest.is_empty() {
-        return visit(End::value(value, position, Step::Name));
+        return visit(PathEnd::value(value, position, Step::Name));
     }
     match value.as_container() {
-        None => visit(End::missing(position)),
+        None => visit(PathEnd::missing(position)),
         Some(doc) if value.kind() == Kind::Document => walk(rest, doc, position, visit),
         Some(array) => through(rest, array, position, visit),
     }
@@ -257,7 +257,7 @@ fn through<'a>(
     rest: &[Part],
     array: Doc<'a>,
     position: Option<usize>,
-    visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
+    visit: &mut impl FnMut(PathEnd<'a>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let Some((next, after)) = rest.split_first() else { return ControlFlow::Continue(()) };
     if !work::spend(work::of_bytes(array.bytes().len())) {
@@ -272,17 +272,17 @@ fn through<'a>(
         }
         if next.position == Some(index) {
             if after.is_empty() {
-                visit(End::value(element, position, Step::Position))?;
+                visit(PathEnd::value(element, position, Step::Position))?;
             } else if let Some(document) = document {
                 walk(after, document, position, visit)?;
             } else if let Some(nested) = element.as_array() {
                 through(after, nested, position, visit)?;
             } else {
-                visit(End::blocked(position))?;
+                visit(PathEnd::blocked(position))?;
             }
         } else if document.is_none() {
-            visit(End::blocked(position.or(Some(index))))?;
+            visit(PathEnd::blocked(position.or(Some(index))))?;
         }
     }
-    if empty { visit(End::blocked(position)) } else { ControlFlow::Continue(()) }
+    if empty { visit(PathEnd::blocked(position)) } else { ControlFlow::Continue(()) }
 }

@@ -94,11 +94,11 @@ pub(super) fn within<'b>(start: &'b str, end: &'b str) -> Bounds<'b> {
     Bounds { start: Some(start.as_bytes()), end: Some(end.as_bytes()) }
 }
 
-pub(super) type Entry = (Vec<u8>, Vec<u8>);
+pub(super) type KeyAndValue = (Vec<u8>, Vec<u8>);
 
 /// Returns all entries within the bounds in order. Checks that a cursor returns the same entries forwards and
 /// backwards, and that `scan` does, too.
-pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<Entry> {
+pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) -> Vec<KeyAndValue> {
     let mut cursor = view.cursor(keyspace, bounds).unwrap();
     let forwards = collect(&mut cursor, Edge::First, Cursor::step_forward);
     let mut backwards = collect(&mut cursor, Edge::Last, Cursor::step_back);
@@ -114,7 +114,7 @@ pub(super) fn scan<V: View>(view: &V, keyspace: Keyspace, bounds: Bounds<'_>) ->
     forwards
 }
 
-fn collect<U: Cursor>(cursor: &mut U, from: Edge<'_>, step: fn(&mut U) -> Result<bool>) -> Vec<Entry> {
+fn collect<U: Cursor>(cursor: &mut U, from: Edge<'_>, step: fn(&mut U) -> Result<bool>) -> Vec<KeyAndValue> {
     let mut entries = Vec::new();
     let mut more = cursor.seek(from).unwrap();
     while more {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, thread};
 
 use super::{
     Fixture,
-    tools::{A, B, Entry, NOW, Random, Writes, all, begin, commit, get, number, put, scan, transact},
+    tools::{A, B, KeyAndValue, NOW, Random, Writes, all, begin, commit, get, number, put, scan, transact},
 };
 use slate_store::{
     Bounds, Durability, Error, Guard, Keyspace, LastWrites, Store, Transaction, TransactionExt, Version, View,
@@ -486,7 +486,7 @@ pub fn large_transactions_commit_and_conflict_like_small_ones<S: Store>(fixture:
 }
 
 /// Returns the entries without the one that another transaction put.
-fn all_entries(view: &impl View, keyspace: Keyspace) -> Vec<Entry> {
+fn all_entries(view: &impl View, keyspace: Keyspace) -> Vec<KeyAndValue> {
     let mut entries = scan(view, keyspace, Bounds::ALL);
     entries.retain(|(key, _)| key != b"other");
     entries

@@ -26,7 +26,7 @@ impl KeyLocality {
 }
 
 /// A forward walk over the entries of one keyspace.
-pub(crate) trait Walk {
+pub(crate) trait SteppedCursor {
     /// Returns the current key; `None` after the last entry.
     fn key(&self) -> Option<&[u8]>;
 

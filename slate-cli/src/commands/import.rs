@@ -14,7 +14,7 @@ use super::{Run, definitions};
 use crate::{
     endpoint::{Endpoint, OnSignal},
     failure::{Exit, Failure, Result},
-    input::{self, Input, Metadata, Options, Place, Records, Source},
+    input::{self, InputFile, InputOptions, Metadata, Place, Records, Source},
     json::BigIntegers,
     load::{Loader, Mode, Refused, Tally},
     message::message,
@@ -105,7 +105,7 @@ impl Run for Import {
 }
 
 impl Import {
-    fn collection(&self, input: &Input) -> Result<String> {
+    fn collection(&self, input: &InputFile) -> Result<String> {
         self.collection.clone().or_else(|| input.collection.clone()).ok_or_else(|| {
             Failure::usage(format!("{} has no name to take the collection's from", shown(&input.path)))
                 .hint("add --collection NAME")
@@ -116,7 +116,7 @@ impl Import {
     fn import(
         &self,
         target: &Endpoint,
-        input: &Input,
+        input: &InputFile,
         name: &str,
         dropped: &mut Vec<String>,
         session: &Session,
@@ -155,7 +155,7 @@ impl Import {
     }
 
     /// Opens a file. Returns `None` if the file is empty and its format is unknown.
-    fn open(&self, input: &Input, session: &Session) -> Result<Option<(Records, ProgressBar)>> {
+    fn open(&self, input: &InputFile, session: &Session) -> Result<Option<(Records, ProgressBar)>> {
         if input.path == Path::new("-") && session.reads_commands() {
             return Err(Failure::usage("standard input has the commands, and no documents").hint("import a file"));
         }
@@ -177,7 +177,7 @@ impl Import {
         };
         let bar = source.bar.clone();
         let options =
-            Options { big_integers: self.big_integers, columns: self.columns.clone(), delimiter: self.delimiter };
+            InputOptions { big_integers: self.big_integers, columns: self.columns.clone(), delimiter: self.delimiter };
         let records = (format.open)(source.text, &options).map_err(fault)?;
         Ok(Some((records, bar)))
     }
@@ -206,7 +206,7 @@ impl Imported {
 fn load_file(
     records: Records,
     bar: &ProgressBar,
-    input: &Input,
+    input: &InputFile,
     (collection, mode): (&str, Mode),
     target: &Endpoint,
     session: &Session,

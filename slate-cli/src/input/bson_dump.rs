@@ -3,7 +3,7 @@ use std::io::{self, BufRead, Read};
 use bson::RawDocumentBuf;
 use slate_core::raw::{Kind, Value};
 
-use super::{Options, Place, Record, Records};
+use super::{InputOptions, Place, Record, Records};
 
 /// Longest document that MongoDB's tools write: 16 MiB and what a server adds.
 const LONGEST: usize = (16 << 20) + (16 << 10);
@@ -15,7 +15,7 @@ const SHORTEST: usize = 5;
 const MAX_DEPTH: usize = 200;
 
 /// Reads BSON documents one after the other, as `mongodump` writes them.
-pub(super) fn open(source: Box<dyn BufRead>, _: &Options) -> io::Result<Records> {
+pub(super) fn open(source: Box<dyn BufRead>, _: &InputOptions) -> io::Result<Records> {
     Ok(Box::new(Dump { source, offset: 0, number: 0, ended: false }))
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: Vec<u8>) -> Vec<(Place, bool)> {
-        let records = open(Box::new(io::Cursor::new(bytes)), &Options::default()).unwrap();
+        let records = open(Box::new(io::Cursor::new(bytes)), &InputOptions::default()).unwrap();
         records.map(|record| record.map(|record| (record.place, record.document.is_ok())).unwrap()).collect()
     }
 

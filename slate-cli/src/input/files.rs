@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 2;
 
 /// A file, and the collection that its name states.
 #[derive(Debug)]
-pub(crate) struct Input {
+pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     /// `None` for standard input.
     pub(crate) collection: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Input {
 ///
 /// # Errors
 /// Fails if the path cannot be read.
-pub(crate) fn find(path: &Path) -> io::Result<(Vec<Input>, Vec<PathBuf>)> {
+pub(crate) fn find(path: &Path) -> io::Result<(Vec<InputFile>, Vec<PathBuf>)> {
     let (mut inputs, mut ignored) = (Vec::new(), Vec::new());
     if path != Path::new("-") && fs::metadata(path)?.is_dir() {
         search(path, 0, &mut inputs, &mut ignored)?;
@@ -37,7 +37,7 @@ pub(crate) fn find(path: &Path) -> io::Result<(Vec<Input>, Vec<PathBuf>)> {
     Ok((inputs, ignored))
 }
 
-fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Vec<PathBuf>) -> io::Result<()> {
+fn search(folder: &Path, depth: usize, inputs: &mut Vec<InputFile>, ignored: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();
     for path in paths {
@@ -73,16 +73,16 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Ve
 }
 
 /// Returns the input for a metadata file without a dump beside it: a view, or a collection without documents.
-fn definition(path: &Path, stem: &str) -> Input {
-    Input { path: path.to_owned(), collection: Some(decoded(stem)), metadata: Some(path.to_owned()) }
+fn definition(path: &Path, stem: &str) -> InputFile {
+    InputFile { path: path.to_owned(), collection: Some(decoded(stem)), metadata: Some(path.to_owned()) }
 }
 
-fn input(path: &Path) -> Input {
+fn input(path: &Path) -> InputFile {
     let name = uncompressed_name(path).filter(|_| path != Path::new("-"));
     let stem =
         name.as_deref().and_then(|name| Path::new(name).file_stem()).map(|stem| stem.to_string_lossy().into_owned());
     let metadata = stem.as_deref().and_then(|stem| file_of(path, stem));
-    Input { path: path.to_owned(), collection: stem.as_deref().map(decoded), metadata }
+    InputFile { path: path.to_owned(), collection: stem.as_deref().map(decoded), metadata }
 }
 
 /// Decodes `%2F` in the name of a file, as `mongodump` writes characters that file names cannot contain.

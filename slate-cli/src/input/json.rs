@@ -2,13 +2,13 @@ use std::io::{self, BufRead};
 
 use bson::RawDocumentBuf;
 
-use super::{Options, Place, Record, Records};
-use crate::json::{Dialect, Documents};
+use super::{InputOptions, Place, Record, Records};
+use crate::json::{Dialect, JsonDocuments};
 
 /// Reads JSON in every form that [`crate::json`] describes.
-pub(super) fn open(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
+pub(super) fn open(source: Box<dyn BufRead>, options: &InputOptions) -> io::Result<Records> {
     let dialect = Dialect { big_integers: options.big_integers, ..Dialect::DATA };
-    Ok(Box::new(Documents::new(source, dialect).map(|entry| {
+    Ok(Box::new(JsonDocuments::new(source, dialect).map(|entry| {
         let (position, document) = entry?;
         let document =
             document.and_then(|document| RawDocumentBuf::try_from(&document).map_err(|error| error.to_string()));

@@ -22,7 +22,7 @@ use std::{
 use ::bson::RawDocumentBuf;
 
 pub(crate) use csv::is_path;
-pub(crate) use files::{Input, encoded, find};
+pub(crate) use files::{InputFile, encoded, find};
 pub(crate) use infer::{infer, oid_text};
 pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX, unversioned};
 pub(crate) use source::{Source, uncompressed_name};
@@ -35,7 +35,7 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     /// Endings of file names, without those of compression.
     pub(crate) extensions: &'static [&'static str],
-    pub(crate) open: fn(Box<dyn BufRead>, &Options) -> io::Result<Records>,
+    pub(crate) open: fn(Box<dyn BufRead>, &InputOptions) -> io::Result<Records>,
 }
 
 /// The formats by name.
@@ -63,7 +63,7 @@ pub(crate) fn by_extension(extension: &str) -> Option<&'static Format> {
 
 /// Choices of the user about how records are read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
+pub(crate) struct InputOptions {
     pub(crate) big_integers: BigIntegers,
     /// The columns of a table without a header.
     pub(crate) columns: Option<Vec<String>>,
@@ -121,7 +121,7 @@ mod tests {
 
     /// Reads a file up to its end, or to where it cannot be read further.
     fn read(format: &Format, bytes: Vec<u8>) -> Vec<Record> {
-        let opened = (format.open)(Box::new(Cursor::new(bytes)), &Options::default());
+        let opened = (format.open)(Box::new(Cursor::new(bytes)), &InputOptions::default());
         opened.map(|records| records.map_while(Result::ok).collect()).unwrap_or_default()
     }
 

@@ -9,25 +9,25 @@ use super::{
 };
 
 /// A document with the position of its first character, or what is wrong and where.
-pub(crate) type Entry = (Position, Result<Document, String>);
+pub(crate) type PlacedDocument = (Position, Result<Document, String>);
 
 /// Reads the documents of a text: one after the other, any number on a line or over several lines, or as elements of
 /// arrays. Commas between them are accepted.
 ///
 /// Only one document at a time is in memory. Unreadable text is reported once, and reading continues after it.
-pub(crate) struct Documents {
+pub(crate) struct JsonDocuments {
     window: Window,
     dialect: Dialect,
     /// Where the array whose elements are being read begins.
     array: Option<Position>,
 }
 
-impl Documents {
+impl JsonDocuments {
     pub(crate) fn new(source: Box<dyn Read>, dialect: Dialect) -> Self {
         Self { window: Window::new(source), dialect, array: None }
     }
 
-    fn entry(&mut self) -> io::Result<Option<Entry>> {
+    fn entry(&mut self) -> io::Result<Option<PlacedDocument>> {
         loop {
             let mut parser = Parser::new(&mut self.window, self.dialect);
             parser.skip_blank();
@@ -61,7 +61,7 @@ impl Documents {
         }
     }
 
-    fn document(&mut self, here: Position) -> io::Result<Entry> {
+    fn document(&mut self, here: Position) -> io::Result<PlacedDocument> {
         let mut parser = Parser::new(&mut self.window, self.dialect);
         let read = parser.value();
         let end = parser.at();
@@ -140,8 +140,8 @@ impl Documents {
     }
 }
 
-impl Iterator for Documents {
-    type Item = io::Result<Entry>;
+impl Iterator for JsonDocuments {
+    type Item = io::Result<PlacedDocument>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.entry().transpose()
@@ -154,8 +154,8 @@ mod tests {
 
     /// Returns what was read: line and column, and field `a` of a document or nothing.
     fn read(text: &str) -> Vec<(u64, u64, Option<i32>)> {
-        let entries = Documents::new(Box::new(io::Cursor::new(text.to_owned().into_bytes())), Dialect::DATA);
-        let field = |entry: io::Result<Entry>| {
+        let entries = JsonDocuments::new(Box::new(io::Cursor::new(text.to_owned().into_bytes())), Dialect::DATA);
+        let field = |entry: io::Result<PlacedDocument>| {
             let (place, document) = entry.unwrap();
             (place.line, place.column, document.ok().map(|document| document.get_i32("a").unwrap_or_default()))
         };
@@ -245,7 +245,7 @@ mod tests {
         #[test]
         fn any_text_is_read_to_its_end(text in "[\\[\\]{}:,\"'a0 \n\\\\/(]{0,40}") {
             // The iterator ends, and reports an unreadable text as an item instead of failing.
-            for entry in Documents::new(Box::new(io::Cursor::new(text.clone().into_bytes())), Dialect::DATA) {
+            for entry in JsonDocuments::new(Box::new(io::Cursor::new(text.clone().into_bytes())), Dialect::DATA) {
                 let _ = entry.unwrap();
             }
         }

@@ -2,7 +2,7 @@
 //! MongoDB's shell (`ISODate("…")`, `ObjectId("…")`, `NumberLong(…)`, unquoted names, single quotes, trailing commas,
 //! comments, `/regular expressions/`).
 //!
-//! `Window` holds the part of a text that is being read, `Parser` reads one value from it, `Documents` reads one document
+//! `Window` holds the part of a text that is being read, `Parser` reads one value from it, `JsonDocuments` reads one document
 //! after the other and continues after unreadable text. A value is never changed without notice: integers beyond 64 bits
 //! and repeated field names are faults.
 
@@ -17,7 +17,7 @@ mod string;
 mod window;
 
 pub(crate) use date::{floor_millis, nanos, nanos_at, whole_millis};
-pub(crate) use documents::Documents;
+pub(crate) use documents::JsonDocuments;
 pub(crate) use number::BigIntegers;
 use parser::Fault;
 pub(crate) use parser::{Dialect, Parser, Regexes};

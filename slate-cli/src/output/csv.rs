@@ -122,7 +122,7 @@ mod tests {
             rows.finish().unwrap();
             drop(rows);
             let format = input::by_name(if delimiter == b',' { "csv" } else { "tsv" }).unwrap();
-            let records = (format.open)(Box::new(io::Cursor::new(out.clone())), &input::Options::default()).unwrap();
+            let records = (format.open)(Box::new(io::Cursor::new(out.clone())), &input::InputOptions::default()).unwrap();
             let read: Vec<bson::Document> = records.map(|record| {
                 let document = record.unwrap().document.unwrap();
                 // All documents of a table have the same order of fields, so the order is not compared.

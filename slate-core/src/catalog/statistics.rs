@@ -129,7 +129,7 @@ impl KeyStatistics {
     /// Reads every key. `None` if the keyspace has more than `max_keys`.
     fn read_all(view: &impl View, keyspace: Keyspace, max_keys: u64) -> Result<Option<Self>> {
         let mut sampler = Sampler { statistics: Self::default(), stride: 1 };
-        let is_end = sampler.walk(view, keyspace, &[], max_keys)? == Walk::ToEnd;
+        let is_end = sampler.walk(view, keyspace, &[], max_keys)? == Walked::ToEnd;
         Ok(is_end.then_some(sampler.statistics))
     }
 
@@ -199,14 +199,14 @@ struct Sampler {
 
 /// How a walk ended.
 #[derive(PartialEq, Eq)]
-enum Walk {
+enum Walked {
     ToEnd,
     ToLimit,
 }
 
 impl Sampler {
     /// Walks over at most `max_keys` keys, from `start` on.
-    fn walk(&mut self, view: &impl View, keyspace: Keyspace, start: &[u8], max_keys: u64) -> Result<Walk> {
+    fn walk(&mut self, view: &impl View, keyspace: Keyspace, start: &[u8], max_keys: u64) -> Result<Walked> {
         let mut cursor = view.cursor(keyspace, Bounds { start: Some(start), end: None })?;
         let mut more = cursor.seek(Edge::First)?;
         for _ in 0..max_keys {
@@ -219,7 +219,7 @@ impl Sampler {
             self.statistics.keys += 1;
             more = cursor.step_forward()?;
         }
-        Ok(if more { Walk::ToLimit } else { Walk::ToEnd })
+        Ok(if more { Walked::ToLimit } else { Walked::ToEnd })
     }
 
     fn take(&mut self, key: &[u8]) {

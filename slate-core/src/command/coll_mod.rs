@@ -163,13 +163,13 @@ pub(super) fn take_images(fields: &mut Fields<'_>) -> Result<Option<bool>> {
 }
 
 /// The options of a validator; absent ones keep their values.
-pub(super) struct Options<'c> {
+pub(super) struct ValidatorOptions<'c> {
     filter: Option<Doc<'c>>,
     level: Option<ValidationLevel>,
     action: Option<ValidationAction>,
 }
 
-pub(super) fn take_validator<'c>(fields: &mut Fields<'c>) -> Result<Options<'c>> {
+pub(super) fn take_validator<'c>(fields: &mut Fields<'c>) -> Result<ValidatorOptions<'c>> {
     let filter = fields.object("validator")?;
     let unknown = |name: &str, value: &str| {
         let message = format!("Enumeration value '{value}' for field '{name}' is not a valid value.");
@@ -179,10 +179,10 @@ pub(super) fn take_validator<'c>(fields: &mut Fields<'c>) -> Result<Options<'c>>
     let level = level.map(|name| ValidationLevel::parse(name).ok_or_else(|| unknown("validationLevel", name)));
     let action = fields.string("validationAction")?;
     let action = action.map(|name| ValidationAction::parse(name).ok_or_else(|| unknown("validationAction", name)));
-    Ok(Options { filter, level: level.transpose()?, action: action.transpose()? })
+    Ok(ValidatorOptions { filter, level: level.transpose()?, action: action.transpose()? })
 }
 
-impl Options<'_> {
+impl ValidatorOptions<'_> {
     fn is_given(&self) -> bool {
         self.filter.is_some() || self.level.is_some() || self.action.is_some()
     }

@@ -33,7 +33,7 @@ pub(super) struct Statement<'c> {
 
 /// `{delete: collection, deletes: [{q, limit, hint}, …], ordered}`: each statement is a transaction of its own.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
-    let Parsed { scope, collection, deletes, variables, order, common } = parse(call)?;
+    let ParsedDelete { scope, collection, deletes, variables, order, common } = parse(call)?;
     let mut deleted = 0;
     let errors = WriteErrors::run(scope, &deletes, order, |_, statement| {
         deleted += statement.run(scope, collection, variables, &common.call)?;
@@ -47,7 +47,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Returns the plan for the targets of a `delete` of one statement.
 pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
-    let Parsed { scope, collection, deletes, variables, common, .. } = parse(call)?;
+    let ParsedDelete { scope, collection, deletes, variables, common, .. } = parse(call)?;
     let statement = statements::only(&deletes, "deletes")?;
     let request = statement.request(variables, &common.call)?;
     let explain = request.explain(scope, collection, verbosity, |request, defined| {
@@ -57,7 +57,7 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
 }
 
 /// A parsed `delete`.
-struct Parsed<'c> {
+struct ParsedDelete<'c> {
     scope: &'c Scope,
     collection: &'c str,
     deletes: Vec<Statement<'c>>,
@@ -66,7 +66,7 @@ struct Parsed<'c> {
     common: Common,
 }
 
-fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
+fn parse(mut call: Call<'_>) -> Result<ParsedDelete<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let deletes = fields.parsed_objects("deletes", Statement::parse)?;
@@ -76,7 +76,7 @@ fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let deletes = statements::required(deletes, "delete", "deletes")?;
-    Ok(Parsed { scope: call.at.scope, collection, deletes, variables, order, common })
+    Ok(ParsedDelete { scope: call.at.scope, collection, deletes, variables, order, common })
 }
 
 impl<'c> Statement<'c> {

@@ -31,7 +31,7 @@ enum Modification {
 
 /// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
-    let Parsed { scope, collection, request, modification, .. } = parse(call)?;
+    let ParsedFindAndModify { scope, collection, request, modification, .. } = parse(call)?;
     match modification {
         Modification::Remove => remove(scope, collection, &request),
         Modification::Update(change) => update(scope, collection, &request, &change),
@@ -40,7 +40,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Returns the plan for the document that a `findAndModify` changes.
 pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
-    let Parsed { scope, collection, request, modification, common } = parse(call)?;
+    let ParsedFindAndModify { scope, collection, request, modification, common } = parse(call)?;
     let purpose = match &modification {
         Modification::Remove => Purpose::Delete,
         Modification::Update(_) => Purpose::Update { upsert: request.update.upsert },
@@ -56,7 +56,7 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
 }
 
 /// A parsed `findAndModify`.
-struct Parsed<'c> {
+struct ParsedFindAndModify<'c> {
     scope: &'c Scope,
     collection: &'c str,
     request: Request,
@@ -64,7 +64,7 @@ struct Parsed<'c> {
     common: Common,
 }
 
-fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
+fn parse(mut call: Call<'_>) -> Result<ParsedFindAndModify<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object("query")?;
@@ -93,7 +93,7 @@ fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
     request.hint = hint;
     request.call.interrupt = common.call.interrupt.clone();
     request.call.activity.clone_from(&common.call.activity);
-    Ok(Parsed { scope: call.at.scope, collection, request, modification, common })
+    Ok(ParsedFindAndModify { scope: call.at.scope, collection, request, modification, common })
 }
 
 fn remove(scope: &Scope, collection: &str, request: &Request) -> Result<RawDocumentBuf> {

@@ -39,7 +39,7 @@ pub(super) struct Statement<'c> {
 /// `{update: collection, updates: [{q, u, multi, upsert, arrayFilters, hint, sort}, …], ordered}`: each statement is a
 /// transaction of its own.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
-    let Parsed { scope, collection, updates, variables, order, context, .. } = parse(call)?;
+    let ParsedUpdate { scope, collection, updates, variables, order, context, .. } = parse(call)?;
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(scope, &updates, order, |place, statement| {
         let outcome = statement.run(scope, collection, variables, &context)?;
@@ -61,7 +61,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Returns the plan for the targets of an `update` of one statement.
 pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
-    let Parsed { scope, collection, updates, variables, common, context, .. } = parse(call)?;
+    let ParsedUpdate { scope, collection, updates, variables, common, context, .. } = parse(call)?;
     let statement = statements::only(&updates, "updates")?;
     let (request, change) = statement.request(variables, &context)?;
     let explain = request.explain(scope, collection, verbosity, |request, defined| {
@@ -71,7 +71,7 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
 }
 
 /// A parsed `update`.
-struct Parsed<'c> {
+struct ParsedUpdate<'c> {
     scope: &'c Scope,
     collection: &'c str,
     updates: Vec<Statement<'c>>,
@@ -81,7 +81,7 @@ struct Parsed<'c> {
     context: CallContext,
 }
 
-fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
+fn parse(mut call: Call<'_>) -> Result<ParsedUpdate<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let updates = fields.parsed_objects("updates", parse_statement)?;
@@ -92,7 +92,7 @@ fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
     call.fields.finish()?;
     let context = common.within(options);
     let updates = statements::required(updates, "update", "updates")?;
-    Ok(Parsed { scope: call.at.scope, collection, updates, variables, order, common, context })
+    Ok(ParsedUpdate { scope: call.at.scope, collection, updates, variables, order, common, context })
 }
 
 fn parse_statement(statement: Doc<'_>) -> Result<Statement<'_>> {

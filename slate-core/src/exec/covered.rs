@@ -10,7 +10,7 @@ use slate_store::View;
 use super::{Resources, ids::EntryWalk, meter::Meter, rows::Rows};
 use crate::{
     Result,
-    entry::{Entry, FieldOrder},
+    entry::{FieldOrder, IndexEntry},
     plan::{CoveredField, IndexScan},
 };
 
@@ -61,7 +61,7 @@ impl<V: View> Rows for CoveredRows<V> {
         }
         let Some(entry) = self.walk.current()? else { return Ok(false) };
         self.has_row = self.row.make(&entry, &self.shape).is_some();
-        if self.has_row { Ok(true) } else { Err(Entry::damaged(&self.index)) }
+        if self.has_row { Ok(true) } else { Err(IndexEntry::damaged(&self.index)) }
     }
 
     /// Moves past all following entries that make the same document.
@@ -127,13 +127,13 @@ impl Row {
     /// Returns whether the last document can be used again for this entry: it was built from the same values, and only
     /// `_id` can differ.
     #[inline]
-    fn is_made_of(&self, entry: &Entry<'_>) -> bool {
+    fn is_made_of(&self, entry: &IndexEntry<'_>) -> bool {
         same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty()
     }
 
     /// Builds the document of an entry. Returns `None` if the entry is damaged.
     #[inline]
-    fn make(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
+    fn make(&mut self, entry: &IndexEntry<'_>, shape: &Shape) -> Option<()> {
         if self.is_made_of(entry) && self.put_id(entry.record_key).is_some() {
             return Some(());
         }
@@ -153,7 +153,7 @@ impl Row {
 
     /// Builds a document, `_id` first.
     #[inline(never)]
-    fn build(&mut self, entry: &Entry<'_>, shape: &Shape) -> Option<()> {
+    fn build(&mut self, entry: &IndexEntry<'_>, shape: &Shape) -> Option<()> {
         let Self { document, scratch, .. } = self;
         let (order, bits) = FieldOrder::split(entry.extras)?;
         let mut reader = TypeReader::new(bits);
@@ -247,7 +247,7 @@ mod tests {
         [values, extras, record_key]: &[Vec<u8>; 3],
         included: &[CoveredField],
     ) -> Option<bson::Document> {
-        row.make(&Entry { values, extras, record_key }, &shape(included))?;
+        row.make(&IndexEntry { values, extras, record_key }, &shape(included))?;
         Some(bson::Document::from_reader(row.document.as_slice()).unwrap())
     }
 

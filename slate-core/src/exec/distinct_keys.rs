@@ -11,7 +11,7 @@ use super::{Resources, meter::Meter, rows::Rows};
 use crate::{
     Result,
     catalog::IndexInfo,
-    entry::{Entry, FieldOrder},
+    entry::{FieldOrder, IndexEntry},
     interrupt::Interrupt,
     key_range::RangeWalk,
     plan::IndexScan,
@@ -52,7 +52,7 @@ impl<V: View> DistinctKeyRows<V> {
             self.interrupt.tick()?;
             let Some((key, value)) = self.walk.current() else { break };
             self.meter.key_read(Some((key, value)));
-            let entry = Entry::parse(&self.index, key, value)?;
+            let entry = IndexEntry::parse(&self.index, key, value)?;
             if self.last.decode(&self.index, &entry)? == Presence::Present {
                 self.meter.counted.rows += 1;
                 self.group.clear();
@@ -99,8 +99,8 @@ impl FieldValue {
     }
 
     /// Decodes the field's value from an entry. Fails if the entry is damaged.
-    pub(super) fn decode(&mut self, index: &IndexInfo, entry: &Entry<'_>) -> Result<Presence> {
-        let damaged = || Entry::damaged(&index.name);
+    pub(super) fn decode(&mut self, index: &IndexInfo, entry: &IndexEntry<'_>) -> Result<Presence> {
+        let damaged = || IndexEntry::damaged(&index.name);
         let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;
         let mut row = self.row.take().unwrap_or_default();
         row.clear();

@@ -8,7 +8,7 @@ use slate_query::{
 
 use crate::{
     catalog::IndexInfo,
-    entry::{Entry, FieldOrder},
+    entry::{FieldOrder, IndexEntry},
     plan::EntryFilter,
 };
 
@@ -34,7 +34,7 @@ impl EntryTest {
     }
 
     /// Returns whether the filter matches. `None` if the entry is damaged.
-    pub(super) fn holds(&mut self, entry: &Entry<'_>) -> Option<bool> {
+    pub(super) fn holds(&mut self, entry: &IndexEntry<'_>) -> Option<bool> {
         let (_, bits) = FieldOrder::split(entry.extras)?;
         let mut reader = TypeReader::new(bits);
         let mut buffer = std::mem::take(&mut self.document);

@@ -20,7 +20,7 @@ use crate::{
     Error, Result,
     call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
-    entry::Entry,
+    entry::IndexEntry,
     metrics::{Examined, PlanSummary},
     plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
@@ -121,7 +121,7 @@ impl<V: View> ExpressRows<V> {
         let mut keys = <[SmallBytes; MAX_ENTRIES]>::default();
         let mut found = 0;
         let stopped = view.scan(index.keyspace, range.bounds(), |key, value| {
-            match (keys.get_mut(found), Entry::parse(index, key, value)) {
+            match (keys.get_mut(found), IndexEntry::parse(index, key, value)) {
                 (Some(place), Ok(entry)) => *place = entry.record_key.into(),
                 (None, Ok(_)) => return ControlFlow::Break(Ok(Stop::TooMany)),
                 (_, Err(damaged)) => return ControlFlow::Break(Err(damaged)),

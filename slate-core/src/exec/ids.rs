@@ -15,7 +15,7 @@ use super::{Resources, entry_test::EntryTest, merge::MergedIds, meter::Meter, pa
 use crate::{
     Result,
     catalog::IndexInfo,
-    entry::Entry,
+    entry::IndexEntry,
     interrupt::Interrupt,
     key_range::{KeyRange, RangeWalk},
     plan::{IdPlan, IndexScan, component_ranges},
@@ -270,7 +270,7 @@ impl<V: View> EntryWalk<V> {
         let mut passed = 0;
         while passed < most && self.walk.advance()? {
             self.interrupt.tick()?;
-            let is_same = |entry: Entry<'_>| same(entry.values, values) && same(entry.extras, extras);
+            let is_same = |entry: IndexEntry<'_>| same(entry.values, values) && same(entry.extras, extras);
             if !self.current()?.is_some_and(is_same) {
                 self.is_ahead = true;
                 break;
@@ -319,19 +319,19 @@ impl<V: View> EntryWalk<V> {
     }
 
     /// Returns the length of the encoded values that an entry's group shares.
-    fn group_of(&self, entry: &Entry<'_>) -> Result<usize> {
+    fn group_of(&self, entry: &IndexEntry<'_>) -> Result<usize> {
         let mut length = 0;
         for (_, direction) in self.index.pattern.fields().iter().take(self.firsts) {
             let rest = entry.values.get(length..).unwrap_or_default();
-            length += key::skip(rest, *direction).ok_or_else(|| Entry::damaged(&self.index.name))?;
+            length += key::skip(rest, *direction).ok_or_else(|| IndexEntry::damaged(&self.index.name))?;
         }
         Ok(length)
     }
 
     #[inline(always)]
-    pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
+    pub(super) fn current(&self) -> Result<Option<IndexEntry<'_>>> {
         match self.walk.current() {
-            Some((key, value)) => Entry::parse(&self.index, key, value).map(Some),
+            Some((key, value)) => IndexEntry::parse(&self.index, key, value).map(Some),
             None => Ok(None),
         }
     }
@@ -340,13 +340,13 @@ impl<V: View> EntryWalk<V> {
     #[inline(never)]
     fn passes(&mut self) -> Result<bool> {
         let Some((key, value)) = self.walk.current() else { return Ok(false) };
-        let entry = Entry::parse(&self.index, key, value)?;
+        let entry = IndexEntry::parse(&self.index, key, value)?;
         let mut rest = entry.values;
         let mut checks = self.checks.iter();
         let mut next = checks.next();
         for (at, (_, direction)) in self.index.pattern.fields().iter().enumerate() {
             let Some((field, ranges)) = next else { break };
-            let damaged = || Entry::damaged(&self.index.name);
+            let damaged = || IndexEntry::damaged(&self.index.name);
             let length = key::skip(rest, *direction).ok_or_else(damaged)?;
             let (value, after) = rest.split_at_checked(length).ok_or_else(damaged)?;
             if *field == at {
@@ -358,7 +358,7 @@ impl<V: View> EntryWalk<V> {
             rest = after;
         }
         match &mut self.filter {
-            Some(filter) => filter.holds(&entry).ok_or_else(|| Entry::damaged(&self.index.name)),
+            Some(filter) => filter.holds(&entry).ok_or_else(|| IndexEntry::damaged(&self.index.name)),
             None => Ok(true),
         }
     }

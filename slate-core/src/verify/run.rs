@@ -6,7 +6,7 @@ use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, View};
 use crate::{
     Result,
     catalog::{CollectionInfo, IndexInfo},
-    entry::{Entry, record_key},
+    entry::{IndexEntry, record_key},
     interrupt::Interrupt,
     write::{Entries, EntryMaker},
 };
@@ -233,7 +233,7 @@ fn check_entries(
         match lookup(reader, index.keyspace, entry)? {
             Some(stored) if stored == value => found += 1,
             Some(stored) => {
-                let owner = Entry::parse(index, entry, stored).ok().map(|entry| entry.record_key == key);
+                let owner = IndexEntry::parse(index, entry, stored).ok().map(|entry| entry.record_key == key);
                 // An entry of another record is counted with that record.
                 found += u64::from(owner != Some(false));
                 let message =
@@ -265,7 +265,7 @@ fn find_stray_entries<V: View>(
     while more {
         run.interrupt.tick()?;
         if let Some((key, value)) = cursor.current() {
-            let stray = match Entry::parse(index, key, value) {
+            let stray = match IndexEntry::parse(index, key, value) {
                 Err(error) => Some(error.to_string()),
                 Ok(entry) => match lookup(&mut reader, collection.records, entry.record_key)? {
                     None => Some("its document does not exist".into()),

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
-    entry::Entry,
+    entry::IndexEntry,
 };
 
 impl ChangeSet {
@@ -131,7 +131,7 @@ impl<R: PointReader> Existing<R> {
 
 /// Returns the key of the record to which an entry belongs.
 pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) -> Result<&'e [u8]> {
-    Ok(Entry::parse(index, key, value)?.record_key)
+    Ok(IndexEntry::parse(index, key, value)?.record_key)
 }
 
 /// Returns the error for a duplicate unique key. `key` is the key of the entry. `document` has this key; its strings are

@@ -4,7 +4,7 @@ use super::{
     Expression, Variables, fold,
     node::{ExpressionNode, Variable},
     operands::operands,
-    operators::{self, Entry},
+    operators::{self, OperatorEntry},
     path::follow,
 };
 use crate::{
@@ -136,13 +136,13 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
 /// Parses an operator with its operands.
 fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     match operators::find(name) {
-        Some(Entry::Function(function)) => {
+        Some(OperatorEntry::Function(function)) => {
             let operands = operands(operand, variables)?;
             function.check(operands.len())?;
             fold::call(function, operands, variables)
         }
-        Some(Entry::Operator(parse)) => parse(name, operand, variables),
-        Some(Entry::Unsupported) => Err(Error::unsupported(name)),
+        Some(OperatorEntry::Operator(parse)) => parse(name, operand, variables),
+        Some(OperatorEntry::Unsupported) => Err(Error::unsupported(name)),
         None => {
             let message = format!("unknown expression '{name}'");
             Err(Error::new(Code::INVALID_PIPELINE_OPERATOR, message))

@@ -3,7 +3,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use super::operator::{Cost, Operator, Reach};
 use crate::{
     order::equal_by_bytes,
-    path::{End, Found, Part, Path, Step},
+    path::{Found, Part, Path, PathEnd, Step},
     raw::{Doc, Kind, SmallBytes, Value},
     work,
 };
@@ -108,7 +108,7 @@ impl Field {
         }
     }
 
-    fn holds_at(&self, end: End<'_>) -> bool {
+    fn holds_at(&self, end: PathEnd<'_>) -> bool {
         match (end.found, end.step) {
             (Found::Value(value), Step::Name) => self.holds_below(value),
             (Found::Value(value), Step::Position) => self.operator.holds(value),

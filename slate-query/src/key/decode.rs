@@ -2,7 +2,7 @@ use super::{
     Direction, TypeReader,
     bits::code,
     encode::has_escaped,
-    input::Input,
+    input::KeyInput,
     number,
     skip::{self, MAX_NESTING},
     tag,
@@ -46,7 +46,7 @@ pub fn decode_into(
     name: &[u8],
     writer: &mut Writer,
 ) -> Option<Presence> {
-    let mut decoder = Decoder { input: Input::new(key, direction), bits, writer };
+    let mut decoder = Decoder { input: KeyInput::new(key, direction), bits, writer };
     let presence = decoder.value(name, MAX_NESTING)?;
     *key = decoder.input.rest();
     Some(presence)
@@ -117,7 +117,7 @@ impl Overwrite {
 }
 
 struct Decoder<'d, 'k, 'b> {
-    input: Input<'k>,
+    input: KeyInput<'k>,
     bits: &'d mut TypeReader<'b>,
     writer: &'d mut Writer,
 }
@@ -321,7 +321,7 @@ impl Decoder<'_, '_, '_> {
         &mut self,
         name: &[u8],
         kind: Kind,
-        compose: impl FnOnce(&mut Input<'_>, &mut Vec<u8>) -> Option<()>,
+        compose: impl FnOnce(&mut KeyInput<'_>, &mut Vec<u8>) -> Option<()>,
     ) -> Option<()> {
         let input = &mut self.input;
         self.writer.append_with(name, kind, |out| compose(input, out))
@@ -329,7 +329,7 @@ impl Decoder<'_, '_, '_> {
 }
 
 /// Appends a text as BSON encodes it: its length, its bytes, a NUL.
-fn text(input: &mut Input<'_>, out: &mut Vec<u8>) -> Option<()> {
+fn text(input: &mut KeyInput<'_>, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     input.text(out)?;

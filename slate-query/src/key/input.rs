@@ -2,12 +2,12 @@ use super::{Direction, encode::has_escaped, tag};
 
 /// A reader of key bytes in a direction.
 #[derive(Clone, Copy)]
-pub(super) struct Input<'a> {
+pub(super) struct KeyInput<'a> {
     rest: &'a [u8],
     mask: u8,
 }
 
-impl<'a> Input<'a> {
+impl<'a> KeyInput<'a> {
     pub(super) fn new(bytes: &'a [u8], direction: Direction) -> Self {
         Self { rest: bytes, mask: direction.mask() }
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{
     bits::{Losses, code},
-    input::Input,
+    input::KeyInput,
     tag,
 };
 use crate::{
@@ -253,7 +253,7 @@ pub(super) enum Decoded {
 }
 
 /// Reads a number after its tag.
-pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
+pub(super) fn decode(tag: u8, input: &mut KeyInput<'_>) -> Option<Decoded> {
     let sign = if tag < tag::ZERO { Sign::Negative } else { Sign::Positive };
     let mut body = if sign == Sign::Negative { input.inverted() } else { *input };
     let decoded = match tag.abs_diff(tag::ZERO) {
@@ -297,7 +297,7 @@ pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
     if word & 1 == 0 { integer(sign, word >> 1) } else { None }
 }
 
-fn decode_whole(sign: Sign, length: usize, body: &mut Input<'_>) -> Option<Decoded> {
+fn decode_whole(sign: Sign, length: usize, body: &mut KeyInput<'_>) -> Option<Decoded> {
     let mut bytes = 0_u64;
     for _ in 0..length {
         bytes = bytes << 8 | u64::from(body.byte()?);
@@ -321,7 +321,7 @@ fn decode_whole(sign: Sign, length: usize, body: &mut Input<'_>) -> Option<Decod
 }
 
 /// Reads digits in pairs, and returns their number.
-fn read_digits(body: &mut Input<'_>) -> Option<(u128, u32)> {
+fn read_digits(body: &mut KeyInput<'_>) -> Option<(u128, u32)> {
     let (mut number, mut length) = (0_u128, 0);
     loop {
         let pair = body.byte()?;

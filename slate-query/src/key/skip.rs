@@ -1,16 +1,16 @@
-use super::{Direction, input::Input, number, tag};
+use super::{Direction, input::KeyInput, number, tag};
 
 /// The deepest nesting of an encoded value. Above the limit of validation, so deeper values are damaged.
 pub(super) const MAX_NESTING: usize = 256;
 
 /// Returns the length of the encoded value at the start of `bytes`, which are in `direction`; `None` if there is none.
 pub fn skip(bytes: &[u8], direction: Direction) -> Option<usize> {
-    let mut input = Input::new(bytes, direction);
+    let mut input = KeyInput::new(bytes, direction);
     value(&mut input, MAX_NESTING)?;
     Some(bytes.len() - input.rest().len())
 }
 
-pub(super) fn value(input: &mut Input<'_>, nesting: usize) -> Option<()> {
+pub(super) fn value(input: &mut KeyInput<'_>, nesting: usize) -> Option<()> {
     let nesting = nesting.checked_sub(1)?;
     match input.byte()? {
         tag::MIN_KEY | tag::UNDEFINED | tag::NULL | tag::FALSE | tag::TRUE | tag::MAX_KEY => Some(()),
@@ -38,7 +38,7 @@ pub(super) fn value(input: &mut Input<'_>, nesting: usize) -> Option<()> {
     }
 }
 
-fn document(input: &mut Input<'_>, nesting: usize) -> Option<()> {
+fn document(input: &mut KeyInput<'_>, nesting: usize) -> Option<()> {
     while input.byte()? != tag::END {
         input.skip_text()?;
         value(input, nesting)?;

@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use super::{
     escape::{self, Escape},
-    input::Input,
+    input::PatternInput,
     invalid,
     translate::Letters,
 };
@@ -31,7 +31,7 @@ enum Member {
 /// Translates a character class, starting after its opening bracket.
 ///
 /// Every character is written as its code point, because some that PCRE takes literally are special to the engine.
-pub(super) fn translate(input: &mut Input<'_>, letters: Letters, out: &mut String) -> Result<()> {
+pub(super) fn translate(input: &mut PatternInput<'_>, letters: Letters, out: &mut String) -> Result<()> {
     if posix(&mut input.copy(), ":]").is_some() {
         return Err(invalid("POSIX named classes are supported only within a class"));
     }
@@ -84,7 +84,7 @@ fn push(char: char, out: &mut String) {
     let _ = write!(out, "\\x{{{:x}}}", u32::from(char));
 }
 
-fn member(input: &mut Input<'_>, letters: Letters, quoted: Quoted) -> Result<Member> {
+fn member(input: &mut PatternInput<'_>, letters: Letters, quoted: Quoted) -> Result<Member> {
     let char = input.next().ok_or_else(|| invalid("missing terminating ] for character class"))?;
     match char {
         _ if quoted == Quoted::Yes => Ok(Member::Char(char)),
@@ -129,7 +129,7 @@ fn posix_class(name: &str, letters: Letters) -> Result<String> {
 }
 
 /// Returns the name of a POSIX class, starting after its first bracket.
-fn posix<'s>(input: &mut Input<'s>, end: &str) -> Option<&'s str> {
+fn posix<'s>(input: &mut PatternInput<'s>, end: &str) -> Option<&'s str> {
     let sign = end.chars().next()?;
     let mut ahead = input.copy();
     let name = (ahead.next() == Some(sign)).then(|| ahead.until(end)).flatten()?;
@@ -141,7 +141,7 @@ fn posix<'s>(input: &mut Input<'s>, end: &str) -> Option<&'s str> {
     Some(name)
 }
 
-fn escaped(input: &mut Input<'_>, letters: Letters) -> Result<Member> {
+fn escaped(input: &mut PatternInput<'_>, letters: Letters) -> Result<Member> {
     Ok(match escape::read(input, letters)? {
         Escape::Literal(char) => Member::Char(char),
         Escape::Class(class) => Member::Class(format!("[{class}]")),

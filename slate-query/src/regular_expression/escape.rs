@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::{input::Input, invalid, translate::Letters};
+use super::{input::PatternInput, invalid, translate::Letters};
 use crate::Result;
 
 /// The meaning of an escape sequence.
@@ -25,7 +25,7 @@ pub(super) fn push_literal(char: char, out: &mut String) {
 }
 
 /// Reads an escape sequence after its backslash.
-pub(super) fn read(input: &mut Input<'_>, letters: Letters) -> Result<Escape> {
+pub(super) fn read(input: &mut PatternInput<'_>, letters: Letters) -> Result<Escape> {
     let char = input.next().ok_or_else(|| invalid("\\ at end of pattern"))?;
     Ok(match char {
         'd' if letters == Letters::Unicode => Escape::Class(r"\p{Nd}"),
@@ -65,7 +65,7 @@ pub(super) fn read(input: &mut Input<'_>, letters: Letters) -> Result<Escape> {
     })
 }
 
-fn braced(input: &mut Input<'_>, base: u32) -> Result<Escape> {
+fn braced(input: &mut PatternInput<'_>, base: u32) -> Result<Escape> {
     let digits = input.until("}").filter(|digits| !digits.is_empty());
     code_point(digits.ok_or_else(|| invalid("digits missing in \\x{} or \\o{}"))?, base)
 }
@@ -77,7 +77,7 @@ pub(super) fn code_point(digits: &str, base: u32) -> Result<Escape> {
     Ok(Escape::Literal(char))
 }
 
-fn property(letter: char, input: &mut Input<'_>) -> Result<Escape> {
+fn property(letter: char, input: &mut PatternInput<'_>) -> Result<Escape> {
     let malformed = || invalid("malformed \\P or \\p sequence");
     let name = if input.eat("{") {
         input.until("}").ok_or_else(malformed)?.to_owned()

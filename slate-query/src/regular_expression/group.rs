@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    input::Input,
+    input::PatternInput,
     invalid, needs_pcre, reference,
     scope::{Kind, Modes},
     translate::{Last, Translator},
@@ -87,9 +87,10 @@ pub(super) fn open(translator: &mut Translator<'_>) -> Result<()> {
 }
 
 /// Reads the beginning of lookaround or of an atomic group.
-fn assertion(input: &mut Input<'_>) -> Option<(Kind, &'static str)> {
+fn assertion(input: &mut PatternInput<'_>) -> Option<(Kind, &'static str)> {
     let spelled = SPELLED.iter().find(|(name, _)| input.eat(name)).map(|(_, sign)| *sign);
-    let is_it = |start: &str, input: &mut Input<'_>| spelled.map_or_else(|| input.eat(start), |sign| sign == start);
+    let is_it =
+        |start: &str, input: &mut PatternInput<'_>| spelled.map_or_else(|| input.eat(start), |sign| sign == start);
     ASSERTIONS.iter().find(|(start, ..)| is_it(start, input)).map(|(_, kind, opening)| (*kind, *opening))
 }
 

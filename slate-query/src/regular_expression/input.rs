@@ -1,9 +1,9 @@
 /// The rest of the pattern being read.
-pub(super) struct Input<'s> {
+pub(super) struct PatternInput<'s> {
     rest: &'s str,
 }
 
-impl<'s> Input<'s> {
+impl<'s> PatternInput<'s> {
     pub(super) fn new(source: &'s str) -> Self {
         Self { rest: source }
     }

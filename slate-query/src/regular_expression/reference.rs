@@ -1,5 +1,5 @@
 use super::{
-    input::Input,
+    input::PatternInput,
     invalid, needs_pcre,
     translate::{Engine, Translator},
 };
@@ -106,7 +106,7 @@ impl Translator<'_> {
 }
 
 /// Reads a name up to the character that ends it.
-pub(super) fn name<'s>(input: &mut Input<'s>, end: &str) -> Result<&'s str> {
+pub(super) fn name<'s>(input: &mut PatternInput<'s>, end: &str) -> Result<&'s str> {
     let malformed = || invalid("syntax error in subpattern name");
     let name = input.until(end).ok_or_else(malformed)?;
     let is_name = !name.is_empty()

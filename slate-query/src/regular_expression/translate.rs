@@ -4,7 +4,7 @@ use super::{
     Use, class,
     escape::{self, Escape},
     grapheme, group,
-    input::Input,
+    input::PatternInput,
     invalid, needs_pcre,
     prefix::{self, Decides, Prefix},
     reference::Groups,
@@ -73,7 +73,7 @@ pub(super) enum Last {
 }
 
 pub(super) struct Translator<'s> {
-    pub(super) input: Input<'s>,
+    pub(super) input: PatternInput<'s>,
     pub(super) out: String,
     pub(super) engine: Engine,
     wanted: Use,
@@ -119,7 +119,7 @@ impl<'s> Translator<'s> {
             let _ = write!(out, "(?{flag})");
         }
         Self {
-            input: Input::new(source),
+            input: PatternInput::new(source),
             start: out.len(),
             out,
             engine,

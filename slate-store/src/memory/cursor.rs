@@ -7,7 +7,7 @@ use self_cell::self_cell;
 
 use super::{
     key::Probe,
-    leaf::{Entry, Leaf},
+    leaf::{Leaf, LeafEntry},
     root::Held,
     separator::Separator,
     tree::{Leaves, Tree, found},
@@ -62,15 +62,15 @@ impl Cursor for MemoryCursor {
 pub(super) struct BorrowedCursor<'t> {
     tree: Option<&'t Tree>,
     bounds: OwnedBounds,
-    walk: Walk<'t>,
-    current: Option<&'t Entry>,
+    walk: TreeWalk<'t>,
+    current: Option<&'t LeafEntry>,
 }
 
 impl<'t> BorrowedCursor<'t> {
     pub(super) fn new(tree: Option<&'t Tree>, bounds: Bounds<'_>) -> Self {
         // An empty range may have inverted bounds, which the map does not accept.
         let tree = tree.filter(|_| !bounds.is_empty());
-        Self { tree, bounds: OwnedBounds::of(bounds), walk: Walk::default(), current: None }
+        Self { tree, bounds: OwnedBounds::of(bounds), walk: TreeWalk::default(), current: None }
     }
 
     #[inline]
@@ -81,7 +81,7 @@ impl<'t> BorrowedCursor<'t> {
 
     #[cold]
     fn turn(&mut self, landing: Landing<'_>) -> bool {
-        self.walk = Walk::from(self.tree, self.bounds.bounds(), landing);
+        self.walk = TreeWalk::from(self.tree, self.bounds.bounds(), landing);
         self.advance()
     }
 }
@@ -89,7 +89,7 @@ impl<'t> BorrowedCursor<'t> {
 impl Cursor for BorrowedCursor<'_> {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.walk = Walk::from(self.tree, bounds, bounds.confine(edge));
+        self.walk = TreeWalk::from(self.tree, bounds, bounds.confine(edge));
         Ok(self.advance())
     }
 
@@ -127,7 +127,7 @@ pub(super) fn scan<B>(
     bounds: Bounds<'_>,
     mut visit: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
 ) -> Option<B> {
-    let mut walk = Walk::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
+    let mut walk = TreeWalk::from(tree.filter(|_| !bounds.is_empty()), bounds, bounds.confine(Edge::First));
     while let Some((key, value)) = walk.next(|| bounds) {
         if let ControlFlow::Break(broken) = visit(key.as_slice(), value) {
             return Some(broken);
@@ -137,10 +137,10 @@ pub(super) fn scan<B>(
 }
 
 /// The entries ahead of a cursor in one direction, leaf by leaf. Only a change of direction searches the tree again.
-struct Walk<'t> {
+struct TreeWalk<'t> {
     heading: Heading,
     /// The remaining entries of the current leaf, within the bounds.
-    rest: &'t [Entry],
+    rest: &'t [LeafEntry],
     /// The leaf after the current one; `None` if it was not searched yet.
     next: Option<&'t Leaf>,
     /// The tree, and the separator of the last leaf that was found: `next`, or the current leaf if `next` is `None`. `None` if
@@ -153,13 +153,13 @@ struct Walk<'t> {
 /// Prefetch distance: a value is prefetched this many entries before it is read.
 const PREFETCH_DISTANCE: usize = 8;
 
-impl Default for Walk<'_> {
+impl Default for TreeWalk<'_> {
     fn default() -> Self {
         Self { heading: Heading::Forward, rest: &[], next: None, last: None, before: None }
     }
 }
 
-impl<'t> Walk<'t> {
+impl<'t> TreeWalk<'t> {
     fn from(tree: Option<&'t Tree>, bounds: Bounds<'_>, landing: Landing<'_>) -> Self {
         let Some(tree) = tree else { return Self::default() };
         let (heading, from) = match landing {
@@ -182,7 +182,7 @@ impl<'t> Walk<'t> {
     }
 
     /// Makes these entries the current ones, up to the bound in the direction of the walk.
-    fn enter(&mut self, entries: &'t [Entry], bounds: Bounds<'_>) {
+    fn enter(&mut self, entries: &'t [LeafEntry], bounds: Bounds<'_>) {
         self.rest = within(entries, self.heading, bounds);
         if self.rest.len() < entries.len() {
             (self.next, self.last) = (None, None);
@@ -190,7 +190,7 @@ impl<'t> Walk<'t> {
     }
 
     #[inline]
-    fn next<'b>(&mut self, bounds: impl FnOnce() -> Bounds<'b>) -> Option<&'t Entry> {
+    fn next<'b>(&mut self, bounds: impl FnOnce() -> Bounds<'b>) -> Option<&'t LeafEntry> {
         let next = match self.heading {
             Heading::Forward => self.rest.split_first(),
             Heading::Back => self.rest.split_last(),
@@ -216,14 +216,14 @@ impl<'t> Walk<'t> {
 
     /// Returns the entry after `distance` others in the direction of the walk.
     #[inline]
-    fn at<'e>(&self, entries: &'e [Entry], distance: usize) -> Option<&'e Entry> {
+    fn at<'e>(&self, entries: &'e [LeafEntry], distance: usize) -> Option<&'e LeafEntry> {
         match self.heading {
             Heading::Forward => entries.get(distance),
             Heading::Back => entries.len().checked_sub(distance + 1).and_then(|at| entries.get(at)),
         }
     }
 
-    fn enter_next(&mut self, bounds: Bounds<'_>) -> Option<&'t Entry> {
+    fn enter_next(&mut self, bounds: Bounds<'_>) -> Option<&'t LeafEntry> {
         let leaf = match self.next.take() {
             Some(leaf) => leaf,
             None => self.find_next()?,
@@ -249,7 +249,7 @@ impl<'t> Walk<'t> {
 }
 
 /// Returns the entries of a leaf up to the bound in the direction of the walk. The other bound is not checked.
-fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: Bounds<'_>) -> &'t [Entry] {
+fn within<'t>(entries: &'t [LeafEntry], heading: Heading, bounds: Bounds<'_>) -> &'t [LeafEntry] {
     match heading {
         Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {
             let end = entries.partition_point(|(key, _)| bounds.below_end(key.as_slice()));

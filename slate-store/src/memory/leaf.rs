@@ -25,7 +25,7 @@ const ENTRY_OVERHEAD: u64 = 56;
 /// Upper bound of the bytes that the change of one entry copies while a snapshot is open: a leaf, and the nodes above it.
 const PATH_BYTES: u64 = 16 << 10;
 
-pub(super) type Entry = (Key, Value);
+pub(super) type LeafEntry = (Key, Value);
 
 /// A value to put under a key; `None` deletes the key.
 pub(super) type Write = (Key, Option<Value>);
@@ -89,7 +89,7 @@ pub(super) enum Split {
 /// Adjacent entries in the order of their keys.
 #[derive(Default)]
 pub(super) struct Leaf {
-    entries: Vec<Entry>,
+    entries: Vec<LeafEntry>,
 }
 
 /// The copy has spare capacity, because a leaf is copied to be written to.
@@ -106,7 +106,7 @@ impl Clone for Leaf {
 
 impl Leaf {
     #[inline]
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[LeafEntry] {
         &self.entries
     }
 
@@ -190,7 +190,7 @@ impl Leaf {
     }
 
     /// Returns the entries after the bound.
-    pub(super) fn above(&self, bound: Bound<&[u8]>) -> &[Entry] {
+    pub(super) fn above(&self, bound: Bound<&[u8]>) -> &[LeafEntry] {
         let start = match bound {
             Bound::Included(key) => self.rank(&Probe::new(key)),
             Bound::Excluded(key) => self.find(&Probe::new(key)).map_or_else(|at| at, |at| at + 1),
@@ -200,7 +200,7 @@ impl Leaf {
     }
 
     /// Returns the entries before the bound.
-    pub(super) fn below(&self, bound: Bound<&[u8]>) -> &[Entry] {
+    pub(super) fn below(&self, bound: Bound<&[u8]>) -> &[LeafEntry] {
         let end = match bound {
             Bound::Included(key) => self.find(&Probe::new(key)).map_or_else(|at| at, |at| at + 1),
             Bound::Excluded(key) => self.rank(&Probe::new(key)),

@@ -4,7 +4,7 @@ use im::{OrdMap, ordmap::RangedIter, shared_ptr::DefaultSharedPtr};
 
 use super::{
     key::{Key, Probe},
-    leaf::{Entry, Extent, Leaf, Split, Write, size},
+    leaf::{Extent, Leaf, LeafEntry, Split, Write, size},
     separator::{Around, Retry, Separator},
     value::Value,
 };
@@ -90,7 +90,7 @@ impl Tree {
     }
 
     /// Returns all entries in ascending order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = &LeafEntry> {
         self.leaves.values().flat_map(|leaf| leaf.entries())
     }
 

@@ -2,7 +2,7 @@
 //! it has space again.
 //!
 //! redb accepts nothing after a failed write, not even reads of pages that are not in its cache. So no write of redb fails when the device is full:
-//! redb completes the commit. [`Writer`](super::writer::Writer) undoes this commit by another one and returns [`Full`](crate::Error::Full); both
+//! redb completes the commit. [`RedbWriter`](super::writer::RedbWriter) undoes this commit by another one and returns [`Full`](crate::Error::Full); both
 //! commits are in the backlog. The device still has the commit before them, and every snapshot stays readable.
 //!
 //! ```text

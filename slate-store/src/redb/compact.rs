@@ -12,11 +12,11 @@ use super::{
     error,
     open::Handle,
     options::Sharing,
-    pages::{self, Walk},
+    pages::{self, PageWalk},
     rewrite::ROOM,
     space::{LONGEST_WHOLE, Manner, Occasion},
     steps::{READING, Stepping},
-    writer::{Permit, Writer},
+    writer::{Permit, RedbWriter},
 };
 use crate::{Checked, Compaction, Error, Result, crash_point, trace};
 
@@ -51,7 +51,7 @@ enum Inspected {
     Damaged,
 }
 
-impl Writer {
+impl RedbWriter {
     /// Fills sparse pages, moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self) -> Result<()> {
         self.check_writable()?;
@@ -299,7 +299,7 @@ impl Writer {
             };
             ControlFlow::Break(())
         };
-        let _ = Walk::new(header, storage, &mut visitor).map_err(error::reading)?.tables();
+        let _ = PageWalk::new(header, storage, &mut visitor).map_err(error::reading)?.tables();
         Ok(found)
     }
 

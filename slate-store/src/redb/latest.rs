@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{RedbSnapshot, open::Opened, snapshot::Inner};
+use super::{RedbSnapshot, open::OpenedFile, snapshot::Inner};
 use crate::{Result, superseded::Superseded};
 
 /// A shared snapshot of the last commit and its open tables, because opening them for each read costs more than
@@ -14,7 +14,7 @@ pub(super) struct Latest {
 
 impl Latest {
     /// Returns a snapshot of the last commit; `None` while redb may show a commit that will be undone.
-    pub(super) fn snapshot(&self, opened: &Arc<Opened>) -> Result<Option<RedbSnapshot>> {
+    pub(super) fn snapshot(&self, opened: &Arc<OpenedFile>) -> Result<Option<RedbSnapshot>> {
         if let Some(kept) = &*self.lock() {
             return Ok(Some(kept.clone()));
         }

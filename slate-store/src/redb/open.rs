@@ -30,7 +30,7 @@ use crate::{
 pub(super) enum Handle {
     Writable(Database),
     ReadOnly(ReadOnlyDatabase),
-    /// Only while an [`Opened`] is dropped.
+    /// Only while an [`OpenedFile`] is dropped.
     Closed,
 }
 
@@ -54,7 +54,7 @@ impl Handle {
 }
 
 /// An open database and its path; no path if the caller supplied the storage.
-pub(super) struct Opened {
+pub(super) struct OpenedFile {
     /// Locked shared to begin a transaction, exclusively to compact the file.
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub(super) struct Opened {
 }
 
 /// redb writes when it closes a database, and may panic then, too.
-impl Drop for Opened {
+impl Drop for OpenedFile {
     fn drop(&mut self) {
         let handle = self.handle.get_mut().unwrap_or_else(PoisonError::into_inner);
         let handle = mem::replace(handle, Handle::Closed);
@@ -81,7 +81,7 @@ impl Drop for Opened {
     }
 }
 
-impl Opened {
+impl OpenedFile {
     /// Calls redb; see [`guarded`].
     #[inline]
     pub(super) fn guarded<R>(&self, call: impl FnOnce() -> Result<R>) -> Result<R> {
@@ -118,11 +118,11 @@ impl Opened {
     }
 }
 
-pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
+pub(super) fn at(path: &Path, options: &Options) -> Result<OpenedFile> {
     guarded(&Poison::default(), Some(path), || unguarded_at(path, options))
 }
 
-fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
+fn unguarded_at(path: &Path, options: &Options) -> Result<OpenedFile> {
     match (check_format(path), options.access) {
         (Err(Error::Missing(_)), Access::CreateOrOpen) => create(path, options)?,
         (looked, _) => looked?,
@@ -137,7 +137,7 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
         }
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    let opened = Opened {
+    let opened = OpenedFile {
         storage,
         handle: RwLock::new(handle),
         path: Some(path.to_owned()),
@@ -212,11 +212,11 @@ fn handle(
     Ok((handle?, storage))
 }
 
-pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
+pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<OpenedFile> {
     guarded(&Poison::default(), None, || unguarded_over(storage, options))
 }
 
-fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
+fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<OpenedFile> {
     let found = format::inspect_storage(&storage)?;
     let missing = |detail: &'static str| Err(Error::Missing(Box::new(Context::new(detail))));
     match (found, options.access) {
@@ -243,7 +243,7 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
     drop(read);
     let handle = RwLock::new(Handle::Writable(database));
     let (sharing, poison) = (Sharing::Exclusive, Poison::default());
-    Ok(Opened { storage, handle, path: None, transferred, sharing, poison }.buffer_what_does_not_fit(options))
+    Ok(OpenedFile { storage, handle, path: None, transferred, sharing, poison }.buffer_what_does_not_fit(options))
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.

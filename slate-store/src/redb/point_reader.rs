@@ -5,7 +5,7 @@ use ::redb::{AccessGuard, Range};
 use super::{RedbSnapshot, error, table::Bytes};
 use crate::{
     Keyspace, PointReader, Result,
-    key_locality::{KeyLocality, STEPS_PER_KEY, Walk},
+    key_locality::{KeyLocality, STEPS_PER_KEY, SteppedCursor},
 };
 
 /// The values of the last load.
@@ -26,7 +26,7 @@ struct Entries<'t> {
     entry: Option<(AccessGuard<'t, Bytes>, Option<AccessGuard<'t, Bytes>>)>,
 }
 
-impl Walk for Entries<'_> {
+impl SteppedCursor for Entries<'_> {
     fn key(&self) -> Option<&[u8]> {
         self.entry.as_ref().map(|(key, _)| key.value())
     }

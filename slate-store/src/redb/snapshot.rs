@@ -9,7 +9,7 @@ use ::redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use super::{
     RedbCursor, RedbPointReader, error,
-    open::{Handle, Opened},
+    open::{Handle, OpenedFile},
     table::{self, Bytes},
     version,
 };
@@ -29,16 +29,16 @@ pub(super) struct Inner {
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
     version: Version,
     /// redb closes the file and releases its lock when its `Database` is dropped, even if read transactions are open.
-    opened: Arc<Opened>,
+    opened: Arc<OpenedFile>,
 }
 
 impl RedbSnapshot {
-    pub(super) fn open(opened: &Arc<Opened>) -> Result<Self> {
+    pub(super) fn open(opened: &Arc<OpenedFile>) -> Result<Self> {
         Self::of(&opened.handle(), opened)
     }
 
     /// Opens a snapshot with a handle that the caller has locked.
-    pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
+    pub(super) fn of(handle: &Handle, opened: &Arc<OpenedFile>) -> Result<Self> {
         let (transaction, version) = opened.guarded(|| {
             let transaction = handle.begin_read()?;
             let version = version::read(&transaction)?;

@@ -8,8 +8,8 @@ use ::redb::StorageBackend;
 
 use super::{
     Options, RedbSnapshot, Verification, backup,
-    open::{self, Opened},
-    writer::Writer,
+    open::{self, OpenedFile},
+    writer::RedbWriter,
 };
 use crate::{
     BackupProgress, CacheReads, Capabilities, Changes, Checked, Compaction, Durability, LocalStore, OldestSnapshot,
@@ -21,7 +21,7 @@ pub type RedbStore = Optimistic<LocalRedb>;
 
 /// A redb file.
 pub struct LocalRedb {
-    writer: Writer,
+    writer: RedbWriter,
 }
 
 impl RedbStore {
@@ -55,8 +55,8 @@ impl RedbStore {
         Self::of(open::over(storage, options)?, options)
     }
 
-    fn of(opened: Opened, options: &Options) -> Result<Self> {
-        let writer = Writer::new(opened, options)?;
+    fn of(opened: OpenedFile, options: &Options) -> Result<Self> {
+        let writer = RedbWriter::new(opened, options)?;
         if options.verification == Verification::WhenOpened {
             writer.refuse_damage("the database was not opened")?;
         }

@@ -15,9 +15,9 @@ use super::{
     compact::StepWaits,
     error,
     latest::Latest,
-    open::{Handle, Opened},
+    open::{Handle, OpenedFile},
     options::{Options, Recovery, Sharing},
-    pages::{self, Header, Walk},
+    pages::{self, Header, PageWalk},
     snapshot::RedbSnapshot,
     space::{Occasion, Space},
     steps::Stepping,
@@ -26,8 +26,8 @@ use super::{
 use crate::{Changes, Checked, Context, Damage, Durability, Error, OldestSnapshot, Result, Version};
 
 /// Makes commits and flushes, and compacts the file (`compact.rs`).
-pub(super) struct Writer {
-    pub(super) opened: Arc<Opened>,
+pub(super) struct RedbWriter {
+    pub(super) opened: Arc<OpenedFile>,
     pub(super) latest: Latest,
     pub(super) space: Space,
     recovery: Recovery,
@@ -54,8 +54,8 @@ pub(super) struct Durable {
 /// The permit to write.
 pub(super) type Permit<'w> = MutexGuard<'w, Durable>;
 
-impl Writer {
-    pub(super) fn new(opened: Opened, options: &Options) -> Result<Self> {
+impl RedbWriter {
+    pub(super) fn new(opened: OpenedFile, options: &Options) -> Result<Self> {
         let version = opened.guarded(|| version::read(&opened.handle().begin_read()?))?;
         Ok(Self {
             space: Space::of(opened.path.clone(), options),
@@ -182,7 +182,7 @@ impl Writer {
             let _ = visitor(Checked::Damaged(Damage { keyspace: None, after: None, up_to: None, detail }));
             return Ok(());
         };
-        let mut walk = Walk::new(header, storage, visitor).map_err(error::reading)?;
+        let mut walk = PageWalk::new(header, storage, visitor).map_err(error::reading)?;
         // While another process writes, redb's own tables can change at any time.
         if !self.follows() && walk.own_tables().is_break() {
             return Ok(());
@@ -430,7 +430,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for RedbWriter {
     fn drop(&mut self) {
         if let Ok(mut permit) = self.permit() {
             let _ = self.opened.guarded(|| {
@@ -468,7 +468,7 @@ mod tests {
 
     const KEYSPACE: Keyspace = Keyspace(1);
 
-    fn write(writer: &Writer, key: &[u8]) -> Result<Version> {
+    fn write(writer: &RedbWriter, key: &[u8]) -> Result<Version> {
         let mut writes = WriteSet::default();
         writes.write(KEYSPACE, &[(key, Some(&[0; 400]))]);
         writer.apply(&mut Changes::of(&writes), Durability::Sync)
@@ -479,7 +479,7 @@ mod tests {
     fn a_commit_whose_end_does_not_fit_on_a_device_with_much_room_has_an_unknown_outcome() {
         let (has_room, options) = (Arc::new(AtomicBool::new(true)), Options::default());
         let elsewhere = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = Writer::new(open::over(Device::new(&has_room), &options).unwrap(), &options).unwrap();
+        let mut writer = RedbWriter::new(open::over(Device::new(&has_room), &options).unwrap(), &options).unwrap();
         writer.space = Space::of(Some(elsewhere.path().into()), &options);
         if writer.space.is_scarce() {
             // A machine whose own device is nearly full cannot try this.
@@ -489,7 +489,7 @@ mod tests {
         has_room.store(false, Ordering::SeqCst);
         let error = write(&writer, b"b").unwrap_err();
         assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
-        let keys = |writer: &Writer| writer.snapshot().unwrap().count(KEYSPACE, Bounds::ALL, |_| true).unwrap();
+        let keys = |writer: &RedbWriter| writer.snapshot().unwrap().count(KEYSPACE, Bounds::ALL, |_| true).unwrap();
         assert_eq!(keys(&writer), Some(2), "it is visible");
         assert!(matches!(write(&writer, b"c"), Err(Error::Full(_))));
         has_room.store(true, Ordering::SeqCst);
@@ -549,7 +549,7 @@ mod tests {
         // Without a cache, so that opening a snapshot reads from the device.
         let options = Options::default().cache_bytes(0);
         let device = Gated { device: Device::new(&has_room), gate: Arc::clone(&gate) };
-        let writer = Writer::new(open::over(device, &options).unwrap(), &options).unwrap();
+        let writer = RedbWriter::new(open::over(device, &options).unwrap(), &options).unwrap();
         let before = write(&writer, b"a").unwrap();
         writer.latest.forget();
         let (opened, is_opened) = mpsc::channel();

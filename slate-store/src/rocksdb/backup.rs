@@ -5,14 +5,14 @@ use std::{
 
 use ::rocksdb::checkpoint::Checkpoint;
 
-use super::{error, folder, handle::Opened, layout_version};
+use super::{error, folder, handle::OpenedFolder, layout_version};
 use crate::{
     Access, Result,
     files::{self, Draft},
 };
 
 /// Copies the database to a temporary name, adds the layout version and publishes the copy.
-pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
+pub(super) fn write(opened: &OpenedFolder, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
     match opened.access {
         Access::CreateOrOpen | Access::Open => Checkpoint::new(&opened.db)

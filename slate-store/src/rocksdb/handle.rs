@@ -10,7 +10,7 @@ use crate::{Access, Context, Error, Keyspace, Result, Version};
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
 /// An open database and its path.
-pub(super) struct Opened {
+pub(super) struct OpenedFolder {
     // The fields are dropped in this order: RocksDB must close the folder before the lock is released.
     pub(super) db: Db,
     pub(super) access: Access,
@@ -20,7 +20,7 @@ pub(super) struct Opened {
     pub(super) _lock: File,
 }
 
-impl Opened {
+impl OpenedFolder {
     /// Returns the database, unless it was opened read-only.
     pub(super) fn writable(&self) -> Result<&Db> {
         match self.access {

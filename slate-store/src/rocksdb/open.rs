@@ -5,7 +5,7 @@ use ::rocksdb::{ColumnFamilyDescriptor, DEFAULT_COLUMN_FAMILY_NAME};
 use super::{
     damaged_log, error,
     folder::{self, Contents},
-    handle::{Db, Opened},
+    handle::{Db, OpenedFolder},
     layout_version,
     options::Options,
     tuning::Tuning,
@@ -14,7 +14,7 @@ use crate::{Access, Context, Error, Result};
 
 /// Opens the database at `path`, or creates it. The layout version is written before RocksDB creates its own files, and
 /// RocksDB creates `CURRENT` last: after a crash in between, the next open creates the database again.
-pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
+pub(super) fn at(path: &Path, options: &Options) -> Result<OpenedFolder> {
     if options.access == Access::CreateOrOpen {
         folder::make(path)?;
         if folder::inspect(path)? == Contents::Nothing {
@@ -48,13 +48,13 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         Access::CreateOrOpen | Access::Open => Db::open_cf_descriptors(&tuning.database, path, family),
     };
     let db = opened.map_err(|error| error::opening(error, path))?;
-    Ok(Opened { db, access: options.access, cache: tuning.cache, path: path.to_owned(), _lock: lock })
+    Ok(OpenedFolder { db, access: options.access, cache: tuning.cache, path: path.to_owned(), _lock: lock })
 }
 
-fn missing(path: &Path, detail: &'static str) -> Result<Opened> {
+fn missing(path: &Path, detail: &'static str) -> Result<OpenedFolder> {
     Err(Error::Missing(Box::new(Context::new(detail).at(path))))
 }
 
-fn wrong(path: &Path, detail: &'static str) -> Result<Opened> {
+fn wrong(path: &Path, detail: &'static str) -> Result<OpenedFolder> {
     Err(Error::WrongFormat(Box::new(Context::new(detail).at(path))))
 }

@@ -5,7 +5,7 @@ use self_cell::self_cell;
 
 use super::{
     RocksCursor, RocksPointReader, bytes_read, error,
-    handle::{Db, Opened, Sorted},
+    handle::{Db, OpenedFolder, Sorted},
     iterate::Iterate,
     key,
 };
@@ -15,7 +15,7 @@ type Pin<'d> = SnapshotWithThreadMode<'d, Db>;
 
 self_cell!(
     struct Cell {
-        owner: Arc<Opened>,
+        owner: Arc<OpenedFolder>,
         #[covariant]
         dependent: Pin,
     }
@@ -26,7 +26,7 @@ self_cell!(
 pub struct RocksSnapshot(Arc<Cell>);
 
 impl RocksSnapshot {
-    pub(super) fn open(opened: &Arc<Opened>) -> Self {
+    pub(super) fn open(opened: &Arc<OpenedFolder>) -> Self {
         Self(Arc::new(Cell::new(Arc::clone(opened), |opened| opened.db.snapshot())))
     }
 

@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{
     Bounds, Edge, Keyspace, Result,
-    key_locality::{KeyLocality, STEPS_PER_KEY, Walk},
+    key_locality::{KeyLocality, STEPS_PER_KEY, SteppedCursor},
 };
 
 /// Maximum number of deleted keys or old versions that one step skips. A lookup of a deleted key finds it directly, but a step skips each one.
@@ -24,7 +24,7 @@ pub(super) struct SteppingReader<'r> {
     places: Vec<Option<(usize, usize)>>,
 }
 
-impl Walk for Iterate<'_> {
+impl SteppedCursor for Iterate<'_> {
     fn key(&self) -> Option<&[u8]> {
         self.current().map(|(key, _)| key)
     }

@@ -5,7 +5,7 @@ use std::{
 
 use ::rocksdb::properties;
 
-use super::{Options, RocksSnapshot, backup, folder, open, writer::Writer};
+use super::{Options, RocksSnapshot, backup, folder, open, writer::RocksDbWriter};
 use crate::{
     Capabilities, Changes, Durability, Flushing, LocalStore, OldestSnapshot, Optimistic, Result, Size, SizeDetail,
     Version,
@@ -16,7 +16,7 @@ pub type RocksStore = Optimistic<LocalRocks>;
 
 /// A RocksDB folder.
 pub struct LocalRocks {
-    writer: Writer,
+    writer: RocksDbWriter,
 }
 
 impl RocksStore {
@@ -34,7 +34,7 @@ impl RocksStore {
     /// [`ReadOnly`](crate::Error::ReadOnly): the medium or the permissions forbid writing.
     /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
-        Ok(Self::over(LocalRocks { writer: Writer::new(open::at(path, options)?) }))
+        Ok(Self::over(LocalRocks { writer: RocksDbWriter::new(open::at(path, options)?) }))
     }
 }
 

@@ -4,15 +4,15 @@ use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, Range, 
 
 use super::{
     error,
-    handle::Opened,
+    handle::OpenedFolder,
     key::{self, Prefixed},
     written::{Amount, Written},
 };
 use crate::{Access, Bounds, Change, Changes, Context, Error, Result, TooLarge, Version};
 
 /// Makes commits, flushes and compactions.
-pub(super) struct Writer {
-    pub(super) opened: Arc<Opened>,
+pub(super) struct RocksDbWriter {
+    pub(super) opened: Arc<OpenedFolder>,
     pub(super) written: Written,
 }
 
@@ -37,8 +37,8 @@ enum Wait {
     No,
 }
 
-impl Writer {
-    pub(super) fn new(opened: Opened) -> Self {
+impl RocksDbWriter {
+    pub(super) fn new(opened: OpenedFolder) -> Self {
         Self { opened: Arc::new(opened), written: Written::default() }
     }
 
@@ -142,7 +142,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for RocksDbWriter {
     fn drop(&mut self) {
         // Flushes the write buffer, because damage in a table is found by its checksums, while a damaged log looks like one whose last commits were
         // not synced before a crash: the next open would show an earlier state. The next open would write the same table anyway. The log has all

@@ -1,6 +1,6 @@
 //! Tables: comma-separated and tab-separated values.
 //!
-//! `Rows` splits a text into cells, `Columns` makes a document of them. The first row names the columns; a name can end with
+//! `CsvRows` splits a text into cells, `Columns` makes a document of them. The first row names the columns; a name can end with
 //! a type, as `mongoimport --columnsHaveTypes` reads it: `zip.string()`. A dot in a name leads into a document. An empty
 //! cell is a missing field.
 
@@ -13,32 +13,32 @@ use std::io::{self, BufRead};
 
 use self::{
     columns::Columns,
-    rows::{Lines, Rows},
+    rows::{CsvRows, Lines},
 };
-use super::{Options, Place, Record, Records};
+use super::{InputOptions, Place, Record, Records};
 
 pub(crate) use columns::is_path;
 
 /// Reads a table with commas between its columns.
-pub(super) fn open_csv(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
+pub(super) fn open_csv(source: Box<dyn BufRead>, options: &InputOptions) -> io::Result<Records> {
     Ok(Box::new(Table::open(source, b',', options)?))
 }
 
 /// Reads a table with tabulators between its columns.
-pub(super) fn open_tsv(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
+pub(super) fn open_tsv(source: Box<dyn BufRead>, options: &InputOptions) -> io::Result<Records> {
     Ok(Box::new(Table::open(source, b'\t', options)?))
 }
 
 struct Table {
-    rows: Rows,
+    rows: CsvRows,
     columns: Columns,
     /// What the next record reports about the table.
     note: Option<String>,
 }
 
 impl Table {
-    fn open(source: Box<dyn BufRead>, usual: u8, options: &Options) -> io::Result<Self> {
-        let mut rows = Rows::new(source, options.delimiter, usual);
+    fn open(source: Box<dyn BufRead>, usual: u8, options: &InputOptions) -> io::Result<Self> {
+        let mut rows = CsvRows::new(source, options.delimiter, usual);
         let names = match &options.columns {
             Some(columns) => columns.clone(),
             None => header(&mut rows)?,
@@ -72,7 +72,7 @@ impl Table {
 }
 
 /// Returns the names of the columns in the first row; none if there is no row.
-fn header(rows: &mut Rows) -> io::Result<Vec<String>> {
+fn header(rows: &mut CsvRows) -> io::Result<Vec<String>> {
     let Some((lines, row)) = rows.next(usize::MAX)? else { return Ok(Vec::new()) };
     let named = |why: String| invalid(format!("line {}: the header: {why}", lines.first));
     row.map_err(|fault| named(fault.to_string()))?;

@@ -28,7 +28,7 @@ const BUFFER: usize = 1 << 16;
 const MOST_READ_AGAIN: usize = 64 << 20;
 
 /// The rows of a table.
-pub(super) struct Rows {
+pub(super) struct CsvRows {
     source: Box<dyn BufRead>,
     core: Reader,
     /// The byte that ends a line: a line feed, or a carriage return in a file without line feeds.
@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Rows {
+impl CsvRows {
     /// Reads the rows of `source`, whose cells are separated by the byte `chosen`, otherwise by the one that the first line names,
     /// otherwise by `usual`.
     pub(super) fn new(source: Box<dyn BufRead>, chosen: Option<u8>, usual: u8) -> Self {

@@ -33,15 +33,15 @@ fn drops(text: impl Into<Vec<u8>>, size: usize) -> Box<dyn BufRead> {
     Box::new(BufReader::with_capacity(size, Drops(Cursor::new(text.into()), size)))
 }
 
-fn named(columns: &[&str]) -> Options {
+fn named(columns: &[&str]) -> InputOptions {
     let columns = Some(columns.iter().map(|name| (*name).to_owned()).collect());
-    Options { columns, ..Options::default() }
+    InputOptions { columns, ..InputOptions::default() }
 }
 
 /// First and last line of a record, and its document or what is wrong with it.
 type Entry = (u64, u64, Result<Document, String>);
 
-fn records(source: Box<dyn BufRead>, delimiter: u8, options: &Options) -> Vec<Entry> {
+fn records(source: Box<dyn BufRead>, delimiter: u8, options: &InputOptions) -> Vec<Entry> {
     let table = Table::open(source, delimiter, options).unwrap();
     table
         .map(|record| {
@@ -67,7 +67,7 @@ fn faults(text: &str) -> Vec<u64> {
 }
 
 fn refused(text: &'static str) -> String {
-    Table::open(Box::new(Cursor::new(text)), b',', &Options::default()).err().unwrap().to_string()
+    Table::open(Box::new(Cursor::new(text)), b',', &InputOptions::default()).err().unwrap().to_string()
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_bad_record_costs_only_itself() {
 fn quotes_within_cells_are_read_as_they_are_written() {
     let expected = [doc! { "a": 1, "b": "5\" pipe" }, doc! { "a": 2, "b": "x" }, doc! { "a": 3, "b": "6\"" }];
     assert_eq!(documents("a,b\n1,5\" pipe\n2,x\n3,6\"\n"), expected);
-    let tabs = records(drops("a\tb\n1\t5\" pipe\n2\tx\n3\t6\"\n", 3), b'\t', &Options::default());
+    let tabs = records(drops("a\tb\n1\t5\" pipe\n2\tx\n3\t6\"\n", 3), b'\t', &InputOptions::default());
     assert_eq!(tabs.into_iter().map(|(_, _, document)| document.unwrap()).collect::<Vec<_>>(), expected);
     assert_eq!(documents("a\",b\"c\n1,2\n"), [doc! { "a\"": 1, "b\"c": 2 }]);
     assert_eq!(documents("a\n\"say \"\"hi\"\"\"\n"), [doc! { "a": "say \"hi\"" }]);
@@ -122,7 +122,7 @@ fn a_first_line_for_excel_names_the_delimiter() {
         assert_eq!(documents(text), expected, "{text:?}");
     }
     assert_eq!(documents("sep=,\na,b\n1,\"x,y\"\n"), expected);
-    let chosen = Options { delimiter: Some(b';'), ..Options::default() };
+    let chosen = InputOptions { delimiter: Some(b';'), ..InputOptions::default() };
     let read = records(drops("sep=,\na;b\n1;x,y\n", 3), b',', &chosen);
     assert_eq!(read.into_iter().map(|(_, _, document)| document.unwrap()).collect::<Vec<_>>(), expected);
     assert_eq!(faults("sep=;\na;b\n1;2;3\n"), [3]);
@@ -181,7 +181,7 @@ fn numbers_and_other_types_follow_the_header() {
 #[test]
 fn notes_are_given_once_and_only_for_columns_without_a_type() {
     let notes = |text: &'static str| -> Vec<String> {
-        let table = Table::open(Box::new(Cursor::new(text)), b',', &Options::default()).unwrap();
+        let table = Table::open(Box::new(Cursor::new(text)), b',', &InputOptions::default()).unwrap();
         table.filter_map(|record| record.unwrap().note).collect()
     };
     let [note] = &*notes("zip,n\n10115,1\n01067,2\n10117,x\n007,3\n") else { panic!() };
@@ -194,7 +194,7 @@ fn notes_are_given_once_and_only_for_columns_without_a_type() {
     assert!(notes("zip.auto()\n10115\n01067\n").is_empty());
     assert!(notes("\"a;b.int32()\"\n1\n").is_empty());
     assert_eq!(notes("a;b\n1;2\n3;4\n"), ["there is one column, \"a;b\": for several add --delimiter ';'"]);
-    let options = Options { delimiter: Some(b';'), ..Options::default() };
+    let options = InputOptions { delimiter: Some(b';'), ..InputOptions::default() };
     let mut table = open_csv(Box::new(Cursor::new("a;b\n1;\"x;y\"\n")), &options).unwrap();
     let record = table.next().unwrap().unwrap();
     assert_eq!(record.note, None);
@@ -226,7 +226,7 @@ fn a_faulty_header_is_refused_once() {
     }
     let deep = vec!["a"; 201].join(".");
     assert!(Columns::new(&[deep]).unwrap_err().contains("more than 200 documents"));
-    let not_utf8 = Table::open(drops(b"a,\xff\n1,2\n".to_vec(), 5), b',', &Options::default());
+    let not_utf8 = Table::open(drops(b"a,\xff\n1,2\n".to_vec(), 5), b',', &InputOptions::default());
     assert_eq!(not_utf8.err().unwrap().to_string(), "line 1: the header: the text is not UTF-8");
 }
 
@@ -234,11 +234,11 @@ fn a_faulty_header_is_refused_once() {
 fn text_that_is_not_utf8_is_named_and_nul_is_kept() {
     // The two bytes of `é` in two cells are no text.
     let text = b"a,b\n\xc3,\xa9\nx,\xff\n1,y\0\n".to_vec();
-    let read = records(drops(text, 2), b',', &Options::default());
+    let read = records(drops(text, 2), b',', &InputOptions::default());
     let expected = Err("the text is not UTF-8".to_owned());
     assert_eq!(read, [(2, 2, expected.clone()), (3, 3, expected), (4, 4, Ok(doc! { "a": 1, "b": "y\0" }))]);
     // A byte-order mark within the text is text.
-    let read = records(drops("a\n\u{feff}1\n\"open\n\u{feff}2\n", 4), b',', &Options::default());
+    let read = records(drops("a\n\u{feff}1\n\"open\n\u{feff}2\n", 4), b',', &InputOptions::default());
     let documents: Vec<_> = read.into_iter().map(|(.., document)| document.ok()).collect();
     assert_eq!(documents, [Some(doc! { "a": "\u{feff}1" }), None, Some(doc! { "a": "\u{feff}2" })]);
 }
@@ -246,7 +246,7 @@ fn text_that_is_not_utf8_is_named_and_nul_is_kept() {
 #[test]
 fn a_row_that_a_failure_of_the_source_cuts_off_is_named() {
     let source = Box::new(BufReader::with_capacity(3, Cut(Cursor::new(b"a,b\n1,x\n2,yy".to_vec()))));
-    let mut table = Table::open(source, b',', &Options::default()).unwrap();
+    let mut table = Table::open(source, b',', &InputOptions::default()).unwrap();
     assert!(table.next().unwrap().unwrap().document.is_ok());
     assert_eq!(table.next().unwrap().unwrap().document.unwrap_err(), "the text ends within the record");
     assert_eq!(table.next().unwrap().unwrap_err().to_string(), "cut off");
@@ -257,7 +257,7 @@ fn a_row_that_a_failure_of_the_source_cuts_off_is_named() {
 fn long_rows_are_refused_and_the_next_are_read() {
     let long = "x".repeat(33 << 20);
     let text = format!("a,b\n1,{long}\n2,\"{long}\n3,z\n");
-    let read = records(drops(text, 1 << 20), b',', &Options::default());
+    let read = records(drops(text, 1 << 20), b',', &InputOptions::default());
     let found: Vec<_> =
         read.into_iter().map(|(line, last, document)| (line, last, document.map_err(|why| why.len()))).collect();
     let why = Err("the record is longer than 32 MiB".len());
@@ -269,7 +269,7 @@ fn a_file_of_unclosed_quotes_is_read_in_reasonable_time() {
     // Each line opens a quote that the next closes, and none is closed in the end.
     let line = "a\",\"\n";
     let text = line.repeat((24 << 20) / line.len());
-    let mut table = Table::open(drops(format!("a,b\n{text}"), 1 << 16), b',', &Options::default()).unwrap();
+    let mut table = Table::open(drops(format!("a,b\n{text}"), 1 << 16), b',', &InputOptions::default()).unwrap();
     let (mut expected, mut count) = (2, 0);
     for record in table.by_ref().map(Result::unwrap) {
         let Place::Lines { first, last } = record.place else { panic!() };
@@ -358,7 +358,7 @@ proptest! {
 
     #[test]
     fn every_byte_of_a_header_is_in_a_name_or_named(text in hostile(), size in 1..40_usize) {
-        let opened = Table::open(drops(text.clone(), size), b',', &Options::default());
+        let opened = Table::open(drops(text.clone(), size), b',', &InputOptions::default());
         let Ok(mut table) = opened else {
             let why = opened.err().unwrap().to_string();
             prop_assert!(why.contains("line ") || why.contains("column"), "{}", why);
@@ -370,7 +370,7 @@ proptest! {
             prop_assert!(table.next().is_none());
             return Ok(());
         };
-        let mut rows = Rows::new(drops(text.clone(), size), None, b',');
+        let mut rows = CsvRows::new(drops(text.clone(), size), None, b',');
         let (place, _) = rows.next(usize::MAX).unwrap().unwrap();
         let names: Vec<_> = rows.cells().map(Option::unwrap).collect();
         let raw = lines[header..place.last as usize].concat();

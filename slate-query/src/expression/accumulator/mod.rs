@@ -15,8 +15,8 @@ mod spec;
 mod sum;
 
 pub(crate) use percentile::number as percentile_number;
+pub(crate) use spec::{AccumulatorInput, Deciding, DecidingOrder};
 pub use spec::{AccumulatorSpec, Gathered};
-pub(crate) use spec::{Deciding, DecidingOrder, Input};
 
 use spec::AccumulatorForm;
 pub(super) use spec::{NUMBER_CODES, number};

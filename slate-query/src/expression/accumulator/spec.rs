@@ -224,14 +224,15 @@ impl AccumulatorSpec {
     }
 
     /// Evaluates the accumulator's operand and its other parameters for a document.
-    pub(crate) fn read(&self, env: &Env<'_>) -> Result<(Option<OwnedValue>, Option<Input>)> {
+    pub(crate) fn read(&self, env: &Env<'_>) -> Result<(Option<OwnedValue>, Option<AccumulatorInput>)> {
         let spec = &*self.0;
         let n = spec.number(Value::NULL, env, NUMBER_CODES)?;
         let mut key = Vec::new();
         if let Some(sort) = &spec.sort {
             sort.key(env.root(), &mut key)?;
         }
-        let input = (n.is_some() || spec.sort.is_some()).then(|| Input { key: key.into(), n: n.unwrap_or(1) });
+        let input =
+            (n.is_some() || spec.sort.is_some()).then(|| AccumulatorInput { key: key.into(), n: n.unwrap_or(1) });
         Ok((spec.operand.visit(env, |value| value.map(Value::to_owned))?, input))
     }
 
@@ -240,7 +241,7 @@ impl AccumulatorSpec {
         &self,
         gathered: &mut Gathered,
         value: Option<Value<'_>>,
-        input: Option<&Input>,
+        input: Option<&AccumulatorInput>,
     ) -> Result<()> {
         let state = gathered.0.get_or_insert_with(|| self.0.start(input.map_or(1, |input| input.n)));
         state.add(value, input.map_or(&[], |input| &input.key))
@@ -300,7 +301,7 @@ impl AccumulatorSpec {
     }
 
     /// Starts with the parameters of a document. Returns also the number of values that they ask for.
-    pub(crate) fn start_with(&self, input: Option<&Input>) -> (Gathered, usize) {
+    pub(crate) fn start_with(&self, input: Option<&AccumulatorInput>) -> (Gathered, usize) {
         let n = input.map_or(1, |input| input.n);
         (Gathered(Some(self.0.start(n))), n)
     }
@@ -357,7 +358,7 @@ pub struct Gathered(Option<Stored>);
 
 /// The sort key and the number of values for a document, of accumulators that have them.
 #[derive(Clone, Debug)]
-pub(crate) struct Input {
+pub(crate) struct AccumulatorInput {
     pub(crate) key: Box<[u8]>,
     n: usize,
 }

@@ -45,14 +45,14 @@ type ParseOperator = fn(&str, Value<'_>, &Variables) -> Result<Expression>;
 
 /// A line of the table.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum OperatorEntry {
     Function(Function),
     Operator(ParseOperator),
     /// MongoDB has the operator, Slate does not.
     Unsupported,
 }
 
-type Line = (&'static str, Entry);
+type Line = (&'static str, OperatorEntry);
 
 const fn with_operands(
     name: &'static str,
@@ -61,14 +61,14 @@ const fn with_operands(
     operands: Operands,
     null_ends: NullEnds,
 ) -> Line {
-    (name, Entry::Function(Function { name, arity, call, operands, null_ends, constant_array: None }))
+    (name, OperatorEntry::Function(Function { name, arity, call, operands, null_ends, constant_array: None }))
 }
 
 /// Makes the function refuse a constant operand that is no array; see [`Function::constant_array`].
 const fn preparing_array(line: Line, place: usize, code: i32) -> Line {
     match line {
-        (name, Entry::Function(function)) => {
-            (name, Entry::Function(Function { constant_array: Some((place, code)), ..function }))
+        (name, OperatorEntry::Function(function)) => {
+            (name, OperatorEntry::Function(Function { constant_array: Some((place, code)), ..function }))
         }
         other => other,
     }
@@ -99,11 +99,11 @@ const fn accumulating(name: &'static str, call: FunctionBody) -> Line {
 }
 
 const fn operator(name: &'static str, parse: ParseOperator) -> Line {
-    (name, Entry::Operator(parse))
+    (name, OperatorEntry::Operator(parse))
 }
 
 const fn unsupported(name: &'static str) -> Line {
-    (name, Entry::Unsupported)
+    (name, OperatorEntry::Unsupported)
 }
 
 const ONE: (usize, usize) = (1, 1);
@@ -275,11 +275,11 @@ static OPERATORS: &[Line] = &[
 
 /// Returns the names of the supported operators.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    OPERATORS.iter().filter(|(_, entry)| !matches!(entry, Entry::Unsupported)).map(|(name, _)| *name)
+    OPERATORS.iter().filter(|(_, entry)| !matches!(entry, OperatorEntry::Unsupported)).map(|(name, _)| *name)
 }
 
 /// Returns the line of this name; `None` if MongoDB has no such operator.
-pub(super) fn find(name: &str) -> Option<&'static Entry> {
+pub(super) fn find(name: &str) -> Option<&'static OperatorEntry> {
     let place = OPERATORS.binary_search_by(|(operator, _)| (*operator).cmp(name)).ok()?;
     OPERATORS.get(place).map(|(_, entry)| entry)
 }

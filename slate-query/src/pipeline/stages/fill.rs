@@ -13,7 +13,7 @@ use crate::{
 
 /// The parsed argument.
 #[derive(Default)]
-struct Options<'a> {
+struct FillOptions<'a> {
     partition: Option<Value<'a>>,
     fields: Option<Doc<'a>>,
     sort: Option<Doc<'a>>,
@@ -74,11 +74,11 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
     Ok(stages)
 }
 
-fn read(argument: Value<'_>) -> Result<Options<'_>> {
+fn read(argument: Value<'_>) -> Result<FillOptions<'_>> {
     let Some(spec) = argument.as_document() else {
         return Err(Error::new(Code::FAILED_TO_PARSE, "the $fill stage specification must be an object"));
     };
-    let mut options = Options::default();
+    let mut options = FillOptions::default();
     for element in spec.elements() {
         let (name, value) = (element.display_name(), element.value);
         let mistyped = |kind: &str| {
@@ -123,7 +123,7 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
 }
 
 /// Returns the argument of the `$setWindowFields`.
-fn window_spec(options: &Options<'_>, output: Doc<'_>) -> Vec<u8> {
+fn window_spec(options: &FillOptions<'_>, output: Doc<'_>) -> Vec<u8> {
     let mut spec = Writer::new();
     if let Some(partition) = options.partition {
         spec.append(b"partitionBy", partition);

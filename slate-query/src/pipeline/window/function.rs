@@ -15,7 +15,7 @@ use crate::{
     Code, Error, Result,
     expression::{
         DateUnit, Env, Evaluated, Expression,
-        accumulator::{AccumulatorSpec, Gathered, Input},
+        accumulator::{AccumulatorInput, AccumulatorSpec, Gathered},
     },
     number::Number,
     raw::{OwnedValue, Value},
@@ -82,7 +82,7 @@ pub(super) enum Divisor {
 pub(super) struct Operand {
     pub(super) value: Option<OwnedValue>,
     /// The other parameters of an accumulator; `None` for other functions.
-    pub(super) input: Option<Box<Input>>,
+    pub(super) input: Option<Box<AccumulatorInput>>,
 }
 
 impl Operand {
@@ -101,7 +101,7 @@ impl Operand {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let input = self.input.as_ref().map_or(0, |input| size_of::<Input>() + input.key.len());
+        let input = self.input.as_ref().map_or(0, |input| size_of::<AccumulatorInput>() + input.key.len());
         self.value().map_or(0, |value| value.bytes().len()) + input
     }
 }

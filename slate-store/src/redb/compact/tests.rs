@@ -20,9 +20,9 @@ const KEYSPACE: Keyspace = Keyspace(1);
 
 const ENTRIES: u32 = 40_000;
 
-fn writer(path: &Path) -> Writer {
+fn writer(path: &Path) -> RedbWriter {
     let options = Options::default().access(Access::CreateOrOpen);
-    Writer::new(open::at(path, &options).unwrap(), &options).unwrap()
+    RedbWriter::new(open::at(path, &options).unwrap(), &options).unwrap()
 }
 
 fn value(key: u32) -> [u8; 400] {
@@ -30,7 +30,7 @@ fn value(key: u32) -> [u8; 400] {
 }
 
 /// Commits the value of each key; `None` deletes it.
-fn write(writer: &Writer, keys: impl Iterator<Item = u32>, value: impl Fn(u32) -> Option<[u8; 400]>) {
+fn write(writer: &RedbWriter, keys: impl Iterator<Item = u32>, value: impl Fn(u32) -> Option<[u8; 400]>) {
     let mut writes = WriteSet::default();
     for key in keys {
         writes.write(KEYSPACE, &[(&key.to_be_bytes(), value(key).as_ref().map(|value| &value[..]))]);
@@ -57,7 +57,7 @@ fn sparse_file() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn entries(writer: &Writer) -> BTreeMap<u32, Vec<u8>> {
+fn entries(writer: &RedbWriter) -> BTreeMap<u32, Vec<u8>> {
     let mut entries = BTreeMap::new();
     let scanned = RedbSnapshot::open(&writer.opened).unwrap().scan(KEYSPACE, Bounds::ALL, |key, value| {
         entries.insert(u32::from_be_bytes(key.try_into().unwrap()), value.to_vec());
@@ -71,17 +71,17 @@ fn all() -> BTreeMap<u32, Vec<u8>> {
     (0..ENTRIES).map(|key| (key, value(key).to_vec())).collect()
 }
 
-fn used(writer: &Writer) -> u64 {
+fn used(writer: &RedbWriter) -> u64 {
     writer.synced_used_bytes().unwrap().unwrap()
 }
 
-fn step(writer: &Writer, done: Option<Compaction>) -> Result<Option<Compaction>> {
+fn step(writer: &RedbWriter, done: Option<Compaction>) -> Result<Option<Compaction>> {
     let mut permit = writer.permit().unwrap();
     writer.opened.guarded(|| writer.next_step(done, &mut permit))
 }
 
 /// Executes steps until the compaction has filled pages.
-fn begin(writer: &Writer) -> Compaction {
+fn begin(writer: &RedbWriter) -> Compaction {
     let mut done = step(writer, None).unwrap().unwrap();
     while done.examined == 0 {
         done = step(writer, Some(done)).unwrap().unwrap();
@@ -90,7 +90,7 @@ fn begin(writer: &Writer) -> Compaction {
 }
 
 /// Executes all steps after `done`, and calls `beside` between them. Returns the progress after the first of them.
-fn go_on(writer: &Writer, mut done: Option<Compaction>, mut beside: impl FnMut()) -> Compaction {
+fn go_on(writer: &RedbWriter, mut done: Option<Compaction>, mut beside: impl FnMut()) -> Compaction {
     let mut first = None;
     while let Some(next) = step(writer, done).unwrap() {
         assert!(next.examined >= done.map_or(0, |done| done.examined), "{next:?} after {done:?}");
@@ -102,7 +102,7 @@ fn go_on(writer: &Writer, mut done: Option<Compaction>, mut beside: impl FnMut()
 }
 
 /// Closes the file. Fails unless its length is about that of its data, and all pages are sound.
-fn close_compacted(writer: Writer, path: &Path) {
+fn close_compacted(writer: RedbWriter, path: &Path) {
     let used = used(&writer);
     writer.refuse_damage("damaged").unwrap();
     // Prevents the compaction on closing.
@@ -392,7 +392,7 @@ fn a_damaged_page_ends_the_steps_and_keeps_its_checksum() {
     let mut file = File::options().write(true).open(&path).unwrap();
     file.seek(SeekFrom::Start(u64::try_from(at).unwrap())).unwrap();
     file.write_all(&[bytes[at] ^ 1]).unwrap();
-    let damage = |writer: &Writer| writer.refuse_damage("damaged").unwrap_err();
+    let damage = |writer: &RedbWriter| writer.refuse_damage("damaged").unwrap_err();
     assert!(matches!(damage(&writer), Error::Corrupt(_)));
     for _ in 0..2 {
         let mut done = None;

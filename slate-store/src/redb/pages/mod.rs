@@ -24,4 +24,4 @@ pub(super) use header::{Header, SIZE as HEADER_SIZE, header, is_last_commit_dama
 pub(super) use leaves::branches_of;
 pub(super) use leaves::{LeafContent, LeafPlace, check_around, leaves, read as read_leaves};
 pub(super) use survey::used_bytes;
-pub(super) use walk::{Walk, damage_of_free_pages};
+pub(super) use walk::{PageWalk, damage_of_free_pages};

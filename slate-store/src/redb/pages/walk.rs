@@ -12,7 +12,7 @@ use crate::{Checked, Damage, Keyspace, redb::table};
 pub(super) const DEEPEST: usize = 64;
 
 /// A walk over all pages of a commit.
-pub(in crate::redb) struct Walk<'w> {
+pub(in crate::redb) struct PageWalk<'w> {
     header: Header,
     storage: &'w dyn StorageBackend,
     /// The length of the storage, which no page exceeds.
@@ -28,7 +28,7 @@ pub(super) struct Keys<'k> {
     pub(super) up_to: Option<&'k [u8]>,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> PageWalk<'w> {
     pub(in crate::redb) fn new(
         header: Header,
         storage: &'w dyn StorageBackend,
@@ -137,7 +137,7 @@ pub(in crate::redb) fn damage_of_free_pages(storage: &dyn StorageBackend) -> io:
             ControlFlow::Break(())
         }
     };
-    let _ = Walk::new(header, storage, &mut visitor)?.own_tables();
+    let _ = PageWalk::new(header, storage, &mut visitor)?.own_tables();
     Ok(found)
 }
 

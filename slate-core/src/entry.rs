@@ -71,7 +71,7 @@ pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> 
     let start = out.len();
     if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {
         let message = format!("The '_id' value cannot be of type {}", id.kind().alias());
-        return Err(Error::invalid(Code(53), message).at("_id"));
+        return Err(Error::invalid(Code::INVALID_ID_FIELD, message).at("_id"));
     }
     // The depth must be checked here: the document is validated later, while it is stored after its key.
     validate_depth(id).map_err(|error| error.at("_id"))?;

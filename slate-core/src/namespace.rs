@@ -46,8 +46,8 @@ pub(crate) fn check(name: &str) -> Result<()> {
     }
     let fault = if own.is_empty() {
         "is empty"
-    } else if name.len() > MAX_NAME {
-        "is longer than 255 bytes"
+    } else if full(name).len() > MAX_NAME {
+        "is longer than 255 bytes, with that of its database"
     } else if own.contains('\0') {
         "contains a NUL byte"
     } else if own.contains('$') {

@@ -89,6 +89,9 @@ impl Sink {
 
 fn out(argument: Value<'_>) -> Result<Sink> {
     let wrong = || Error::new(Code(16_990), "$out takes the name of a collection, or a document with it");
+    if argument.as_document().is_some_and(|namespace| namespace.get("db").is_none()) {
+        return Err(Error::new(Code::IDL_FAILED_TO_PARSE, "BSON field '$out.db' is missing but a required field"));
+    }
     collection(argument, Code(17_385)).ok_or_else(wrong)?.map(Sink::Out)
 }
 

@@ -26,6 +26,9 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if command.name == "drop" && command.collection() == Some(PROFILE) && !command.in_transaction {
         return profiler::drop_collection(call);
     }
+    if command.name == "dropDatabase" {
+        check_dropped(command.database())?;
+    }
     let result = run_in_scope(call).await;
     if result.is_ok() {
         forget_dropped(call);
@@ -37,6 +40,16 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut reply = result.map_err(|failure| failure.with_write_concern_error(unsatisfied.describe()))?;
     reply.append(cstr!("writeConcernError"), unsatisfied.describe());
     Ok(reply)
+}
+
+/// Refuses to drop the databases of the server itself: `admin` has its users.
+fn check_dropped(database: &str) -> Result<()> {
+    let message = match database {
+        "admin" => "Dropping the 'admin' database is prohibited.",
+        "local" => "Cannot drop 'local' database while replication is active",
+        _ => return Ok(()),
+    };
+    Err(Failure::new(Code::ILLEGAL_OPERATION, message))
 }
 
 /// Removes the times of collections that a command has dropped or renamed.

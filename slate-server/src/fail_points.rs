@@ -184,7 +184,7 @@ pub(crate) fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let name = command.get("configureFailPoint")?.and_then(|name| name.as_str());
     let name = name.ok_or_else(|| Failure::mistyped("configureFailPoint", "string"))?;
     let known = [COMMAND, GET_MORE, TIME_LIMIT, RETRYABLE_WRITE].into_iter().find(|known| *known == name);
-    let known = known.ok_or_else(|| Failure::new(Code(309, "FailPointSetFailed"), format!("{name} not found")))?;
+    let known = known.ok_or_else(|| Failure::new(Code(266, "FailPointSetFailed"), format!("{name} not found")))?;
     let mode = Mode::read(command.get("mode")?)?;
     let data = match command.get("data")? {
         None => FailPointData::default(),

@@ -12,12 +12,17 @@ pub(crate) fn first(stages: &RawArray) -> Result<Option<(&str, RawBsonRef<'_>)>>
     stages.into_iter().next().transpose()?.map_or(Ok(None), known_by)
 }
 
-/// Like [`first`], for the last stage.
+/// Returns the name of the first stage that is one of `names`, if there is any.
 ///
 /// # Errors
 /// Fails on damaged bytes.
-pub(crate) fn last(stages: &RawArray) -> Result<Option<(&str, RawBsonRef<'_>)>> {
-    stages.into_iter().last().transpose()?.map_or(Ok(None), known_by)
+pub(crate) fn any_of<'p>(stages: &'p RawArray, names: &[&str]) -> Result<Option<&'p str>> {
+    for stage in stages {
+        if let Some((name, _)) = known_by(stage?)?.filter(|(name, _)| names.contains(name)) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
 }
 
 fn known_by(stage: RawBsonRef<'_>) -> Result<Option<(&str, RawBsonRef<'_>)>> {

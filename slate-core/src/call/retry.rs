@@ -160,7 +160,7 @@ mod tests {
         let attempts = Cell::new(0);
         let result: Result<()> = on_conflict(retry, None, &Observer::default(), || {
             attempts.set(attempts.get() + 1);
-            Err(Error::new(ErrorKind::Conflict, Code(112), "a conflict").into())
+            Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, "a conflict").into())
         });
         (attempts.get(), result.unwrap_err().kind())
     }

@@ -141,7 +141,7 @@ impl Destination<'_> {
             WhenNotMatched::Fail => {
                 let message =
                     "$merge could not find a matching document in the target collection for at least one document";
-                Err(Error::invalid(Code(13_113), message))
+                Err(Error::invalid(Code::MERGE_STAGE_NO_MATCHING_DOCUMENT, message))
             }
         }
     }

@@ -105,7 +105,7 @@ impl CollectionInfo {
         match (found.next(), found.next()) {
             (Some(_), Some(_)) => {
                 let message = format!("several indexes have the keys {keys:?}; name one of them");
-                Err(Error::invalid(Code(181), message).at("index"))
+                Err(Error::invalid(Code::AMBIGUOUS_INDEX_KEY_PATTERN, message).at("index"))
             }
             (index, _) => Ok(index),
         }

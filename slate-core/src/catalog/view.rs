@@ -225,7 +225,7 @@ impl Catalog {
             }
             if bytes > MAX_BYTES {
                 let message = format!("the pipelines of views that read each other exceed {MAX_BYTES} bytes");
-                return Err(Error::invalid(Code(195), message));
+                return Err(Error::invalid(Code::VIEW_PIPELINE_MAX_SIZE_EXCEEDED, message));
             }
             if next.is_empty() {
                 return Ok(());

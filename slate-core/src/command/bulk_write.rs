@@ -91,7 +91,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         Ok(())
     })?;
     let mut reply = Reply::default();
-    let described = described(&effects, &errors)?;
+    let described = described(&operations, &effects, &errors)?;
     let cursor = CommandCursor::listing(described, "admin.$cmd.bulkWrite".into(), &common, &memory)?;
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.count("nErrors", errors.iter().len());
@@ -104,7 +104,11 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// Returns one document for each operation, in the order of the operations.
-fn described(effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<Vec<RawDocumentBuf>> {
+fn described(
+    operations: &[BulkOperation<'_>],
+    effects: &[(usize, Effect)],
+    errors: &WriteErrors,
+) -> Result<Vec<RawDocumentBuf>> {
     let effects = effects.iter().map(|(place, effect)| {
         let mut entry = Reply::default();
         entry.double("ok", 1.0);
@@ -118,6 +122,9 @@ fn described(effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<Vec<Ra
         entry.count("idx", place);
         append_error(error, &mut entry);
         entry.count("n", 0);
+        if operations.get(place).is_some_and(|operation| matches!(operation.write, Write::Update(_))) {
+            entry.count("nModified", 0);
+        }
         (place, entry)
     });
     let described: BTreeMap<usize, Reply> = effects.chain(errors).collect();

@@ -35,8 +35,7 @@ pub(super) fn run(aggregate: &ReadCommand<'_>, options: CursorOptions) -> Result
         let message = "a change stream needs cursors: use Database::commands";
         return Err(Error::invalid(Code::CURSOR_NOT_FOUND, message).at("$changeStream"));
     }
-    let namespace =
-        collection(aggregate).map_or_else(|| common.namespace("$cmd.aggregate"), |name| common.full_name(name));
+    let namespace = common.full_name(aggregate.collection);
     let kill = at.running.token.map_or_else(CancelToken::new, CancelToken::child);
     let cursor = CommandCursor::of_changes(Box::new(state), namespace, common, kill);
     let mut reply = Reply::default();

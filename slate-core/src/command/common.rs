@@ -13,7 +13,10 @@ use super::{
     fields::Fields,
     number,
 };
-use crate::{Error, Result, call::Scope, call_context::CallContext, error::shown_collection, namespace};
+use crate::{
+    Error, Result, api::aggregate::NO_COLLECTION, call::Scope, call_context::CallContext, error::shown_collection,
+    namespace,
+};
 
 /// The fields that every command accepts.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ impl Common {
             && version != "1"
         {
             let message = format!("unknown API version '{version}'");
-            return Err(Error::invalid(Code(322), message).at("apiVersion"));
+            return Err(Error::invalid(Code::API_VERSION_ERROR, message).at("apiVersion"));
         }
         // A snapshot counts as a transaction that only reads.
         let is_outside = matches!(at.scope, Scope::Database(_));
@@ -100,9 +103,10 @@ impl Common {
         format!("{}.{collection}", self.database)
     }
 
-    /// Returns the full name of a stored collection.
+    /// Returns the full name of a stored collection, or of the place of a pipeline without one.
     pub(super) fn full_name(&self, stored: &str) -> String {
         match shown_collection(stored) {
+            _ if stored == NO_COLLECTION => self.namespace(stored),
             own if own.len() == stored.len() => self.namespace(own),
             full => full.into(),
         }

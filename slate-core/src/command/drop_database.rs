@@ -1,12 +1,19 @@
 use bson::RawDocumentBuf;
+use slate_query::{Code, number::Number};
 
 use super::{call::Call, concern::Concerns, reply::Reply};
-use crate::{Result, namespace};
+use crate::{Error, Result, namespace};
 
 /// `{dropDatabase: 1}`: drops the collections and views of one database together. Those of other databases remain.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let number = Number::of(call.target);
+    let number = number.ok_or_else(|| call.fields.mistyped("dropDatabase", call.target, "number"))?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
+    if number != Number::Int32(1) {
+        let message = "BSON field 'dropDatabase' value must be = 1";
+        return Err(Error::invalid(Code::BAD_VALUE, message).at("dropDatabase"));
+    }
     let database = common.database.clone();
     let scope = call.at.scope;
     scope.database("dropDatabase")?;

@@ -78,7 +78,11 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let end = common.max_time.and_then(|within| common.began.checked_add(within));
     let running = Running { end, ..call.at.running };
     let mut inner = Call::read(CommandScope { command, database: outer, running, ..call.at })?;
-    let stored = StoredNames::of(&inner, inner.database()?)?;
+    let database = inner.database()?;
+    if outer.is_some_and(|outer| database != Some(outer)) {
+        return Err(Error::invalid(Code::INVALID_NAMESPACE, "Mismatched $db in explain command").at("explain"));
+    }
+    let stored = StoredNames::of(&inner, database)?;
     stored.apply(&mut inner);
     let collection = inner.target.as_str().unwrap_or_default().to_owned();
     let explained = match inner.name {

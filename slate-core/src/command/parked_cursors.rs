@@ -76,7 +76,7 @@ impl ParkedCursors {
     /// Appends the next batch of a cursor to a reply. Cancelling `token` closes the cursor.
     ///
     /// # Errors
-    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50741 for another
+    /// `CursorNotFound` (43); `CursorInUse` (143); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50741 for another
     /// session or transaction; errors of the rows, which close the cursor.
     pub(super) fn next_batch(
         &self,

@@ -159,7 +159,7 @@ mod tests {
     fn names_are_forgotten_and_then_count_as_written_by_the_latest_commit_that_was() {
         let validator = OptimisticValidator::default();
         let commits = 3 * MOST_NAMES as u64;
-        let lost = || Err(Error::new(ErrorKind::Io, Code(8), "the device failed"));
+        let lost = || Err(Error::new(ErrorKind::Io, Code::UNKNOWN_ERROR, "the device failed"));
         write(&validator, "unknown", lost).unwrap_err();
         for version in 1..=commits {
             write(&validator, &format!("job{version}"), || Ok(Version(version))).unwrap();
@@ -183,7 +183,7 @@ mod tests {
         let validator = OptimisticValidator::default();
         write(&validator, "known", || Ok(Version(1))).unwrap();
         for number in 0..3 * MOST_NAMES {
-            let lost = || Err(Error::new(ErrorKind::Io, Code(8), "the device failed"));
+            let lost = || Err(Error::new(ErrorKind::Io, Code::UNKNOWN_ERROR, "the device failed"));
             write(&validator, &format!("job{number}"), lost).unwrap_err();
             assert!(conflicts(&validator, "job0", 1));
         }

@@ -124,7 +124,7 @@ fn select(context: &Context<'_>) -> Result<Candidate> {
         return match hinted_by(hint, context)? {
             Hinted::Natural(_) => {
                 let message = "min and max are incompatible with $natural";
-                Err(Error::invalid(Code(291), message).at("hint"))
+                Err(Error::invalid(Code::NO_QUERY_EXECUTION_PLANS, message).at("hint"))
             }
             Hinted::Id => limits.access(None, query).map(of),
             Hinted::Index(index) => limits.access(Some(index), query).map(of),
@@ -198,7 +198,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
     if index.wildcard.is_some() {
         // A wildcard index serves only conditions on some field.
         let message = format!("the hinted index {} does not serve the query", index.name);
-        return Err(Error::invalid(Code(291), message).at("hint"));
+        return Err(Error::invalid(Code::NO_QUERY_EXECUTION_PLANS, message).at("hint"));
     }
     // A sparse or partial index that omits matching documents: the hint restricts the query to its entries.
     Ok(of_all_entries(index, context.query))

@@ -116,7 +116,7 @@ impl Memory {
     pub(crate) fn check(&self) -> Result<()> {
         let Some(directory) = self.directory.as_deref().filter(|directory| !directory.is_dir()) else { return Ok(()) };
         let message = format!("the directory for temporary files does not exist: {}", directory.display());
-        Err(Error::new(ErrorKind::NotFound, Code(38), message))
+        Err(Error::new(ErrorKind::NotFound, Code::FILE_NOT_OPEN, message))
     }
 
     /// Returns the equal share of each of `holders` that hold rows at the same time.
@@ -181,7 +181,11 @@ impl Memory {
         if self.disk == DiskUse::Refused {
             let limit = self.limit();
             let message = format!("the query needs more than {limit} bytes of memory, and may not use temporary files");
-            return Err(Error::new(ErrorKind::TooLarge, Code(292), message));
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                Code::QUERY_EXCEEDED_MEMORY_LIMIT_NO_DISK_USE_ALLOWED,
+                message,
+            ));
         }
         let created = match &self.directory {
             Some(directory) => tempfile::tempfile_in(directory),

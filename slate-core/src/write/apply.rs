@@ -321,7 +321,8 @@ mod tests {
     fn changes_that_cannot_be_read_back_leave_nothing_and_no_other_transaction_conflicts_for_it() {
         let (store, cache, validator) =
             (MemoryStore::default(), CatalogCache::new(true), OptimisticValidator::default());
-        let unreadable = || Unwritten::Unreadable(Error::new(ErrorKind::Io, Code(8), "the temporary disk failed"));
+        let unreadable =
+            || Unwritten::Unreadable(Error::new(ErrorKind::Io, Code::UNKNOWN_ERROR, "the temporary disk failed"));
         let full = || Unwritten::Store(slate_store::Error::Io(Box::new("the device failed".into())));
         cache.load(&store.snapshot().unwrap()).unwrap();
         for fails in [unreadable as fn() -> Unwritten, full] {

@@ -59,6 +59,9 @@ fn append_record(bytes: &[u8], empty: EmptyTimestamps, out: &mut Vec<u8>) -> Res
         form.see(field, empty);
         ids += usize::from(field.name == b"_id");
     })?;
+    if ids - usize::from(identified.is_some()) > 1 {
+        return Err(Error::invalid(Code::BAD_VALUE, "can't have multiple _id fields in one document").at("_id"));
+    }
     if form != StoredForm::Kept || (identified.is_some() && ids > 1) {
         return append_rebuilt(document, empty, start, out);
     }
@@ -150,12 +153,7 @@ fn rebuild(document: Doc<'_>, empty: EmptyTimestamps) -> Vec<u8> {
         Some(id) => writer.append(b"_id", id),
         None => writer.append(b"_id", Value::new(Kind::ObjectId, &ObjectId::new().bytes())),
     }
-    let mut id_seen = false;
-    for field in document.elements() {
-        // If there are several `_id`s, the first was moved to the front; the others are copied like any duplicate.
-        if field.name == b"_id" && !std::mem::replace(&mut id_seen, true) {
-            continue;
-        }
+    for field in document.elements().filter(|field| field.name != b"_id") {
         if is_replaced(field) {
             writer
                 .append(field.name, Value::new(Kind::Timestamp, &clock::timestamp(clock::now_millis()).to_le_bytes()));

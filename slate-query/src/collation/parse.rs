@@ -97,7 +97,7 @@ fn version(element: Element<'_>) -> Result<()> {
         None | Some(super::VERSION | super::CODE_AS_STRINGS | "57.1") => Ok(()),
         Some(other) => {
             let message = format!("the version of collations is {}, not {other}", super::VERSION);
-            Err(Error::new(Code(161), message).at("version"))
+            Err(Error::new(Code::INCOMPATIBLE_COLLATION_VERSION, message).at("version"))
         }
     }
 }

@@ -137,7 +137,7 @@ impl Bindings {
     pub fn below(&self) -> Result<Self> {
         if self.depth == MAX_DEPTH {
             let message = format!("at most {MAX_DEPTH} pipelines of other collections can be nested");
-            return Err(Error::new(Code(232), message));
+            return Err(Error::new(Code::MAX_SUB_PIPELINE_DEPTH_EXCEEDED, message));
         }
         Ok(Self { depth: self.depth + 1, ..self.clone() })
     }

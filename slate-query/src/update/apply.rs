@@ -236,7 +236,7 @@ impl UpdateScope<'_> {
             }
             if padding > MAX_PADDING {
                 let message = format!("an array is not padded by more than {MAX_PADDING} elements");
-                return Err(Error::new(CANNOT_BACKFILL_ARRAY, message).at(&*place.name));
+                return Err(Error::new(Code::CANNOT_BACKFILL_ARRAY, message).at(&*place.name));
             }
             outcome = UpdateOutcome::Changed;
             length = position + 1;
@@ -317,7 +317,6 @@ impl UpdateScope<'_> {
 
 /// The most nulls that fill an array up to a position beyond its end, as in MongoDB.
 const MAX_PADDING: usize = 1_500_000;
-const CANNOT_BACKFILL_ARRAY: Code = Code(34);
 
 /// Copies unchanged elements in runs.
 struct ElementRun<'a> {

@@ -8,8 +8,6 @@ use crate::{
 
 /// The largest document, in bytes.
 const MAX_SIZE: usize = 16 * 1024 * 1024;
-const INVALID_ID_FIELD: Code = Code(53);
-const INVALID_DB_REF: Code = Code(55);
 
 /// Checks that an existing top-level field may be changed.
 pub(super) fn check_changed(name: &str, nodes: &[&UpdateNode], context: &Context) -> Result<()> {
@@ -63,7 +61,7 @@ pub fn check_id(id: Value<'_>) -> Result<()> {
     match id.kind() {
         Kind::Array | Kind::Regex | Kind::Undefined => {
             let message = format!("the '_id' value cannot be of type {}", id.kind().alias());
-            Err(Error::new(INVALID_ID_FIELD, message).at("_id"))
+            Err(Error::new(Code::INVALID_ID_FIELD, message).at("_id"))
         }
         Kind::Document => match id.as_document().and_then(dollar_name) {
             Some(name) => {
@@ -124,5 +122,5 @@ fn dollar(name: &str) -> Error {
 }
 
 fn db_ref(name: &str) -> Error {
-    Error::new(INVALID_DB_REF, "a DBRef has the fields $ref (a string), $id and then $db (a string)").at(name)
+    Error::new(Code::INVALID_DB_REF, "a DBRef has the fields $ref (a string), $id and then $db (a string)").at(name)
 }

@@ -51,15 +51,13 @@ impl Update {
         match (&self.0, path.parts()) {
             (UpdateForm::Replacement(_), [first, _, ..]) if first.name() == "_id" => {
                 let message = "the filter says what '_id' holds, but not all of it";
-                Err(Error::new(NOT_EXACT_VALUE_FIELD, message).at(path.as_str()))
+                Err(Error::new(Code::NOT_EXACT_VALUE_FIELD, message).at(path.as_str()))
             }
             (UpdateForm::Replacement(_), _) => Ok(path.as_str() == "_id"),
             (UpdateForm::Operators(_) | UpdateForm::Pipeline(_), _) => Ok(true),
         }
     }
 }
-
-const NOT_EXACT_VALUE_FIELD: Code = Code(111);
 
 /// A document being built; the fields are in the order of their first mention.
 #[derive(Default)]

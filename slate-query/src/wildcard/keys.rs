@@ -45,7 +45,7 @@ impl WildcardPattern {
         walk.fields(doc, Extent::Partly);
         if walk.room == Room::None {
             let message = format!("a document has at most {MAX_COMBINED} entries in a compound wildcard index");
-            return Err(Error::new(Code(201), message));
+            return Err(Error::new(Code::CANNOT_BUILD_INDEX_KEYS, message));
         }
         out.settle();
         Ok(())

@@ -266,15 +266,6 @@ pub(crate) fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-/// Dropping the database of the users is refused: it would let those drop users who may not change them.
-pub(crate) fn drop_database(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
-    if request.database == "admin" {
-        return Err(Failure::new(Code(20, "IllegalOperation"), "Dropping the 'admin' database is prohibited."));
-    }
-    needs.add(Target::Database(request.database.into()), &[DropDatabase]);
-    Ok(())
-}
-
 pub(crate) fn explain(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let Some(RawBsonRef::Document(inner)) = request.get("explain")? else { return Ok(()) };
     let Some((name, _)) = inner.into_iter().next().transpose()? else { return Ok(()) };

@@ -277,9 +277,6 @@ pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `top`: the time that commands have taken on each collection since the start.
 pub(super) fn top(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    if call.command.database() != "admin" {
-        return Err(Failure::new(Code::UNAUTHORIZED, "top may only be run against the admin database."));
-    }
     Ok(rawdoc! { "totals": call.shared().top.describe(), "ok": 1.0 })
 }
 

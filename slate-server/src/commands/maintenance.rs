@@ -27,9 +27,6 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// when it is killed or its client disconnects. A client names a file in that folder and no other, so that it cannot write elsewhere on the
 /// machine.
 pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    if call.command.database() != "admin" {
-        return Err(Failure::new(Code::UNAUTHORIZED, "backup may only be run against the admin database."));
-    }
     let shared = call.shared();
     let Some(folder) = &shared.settings.backup_directory else {
         let message = "the server was started without a folder for backups (--backup-directory)";
@@ -67,9 +64,6 @@ fn is_file_name(name: &str) -> bool {
 
 /// `shutdown` over the network: ends the server as a signal does.
 pub(super) fn shutdown(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    if call.command.database() != "admin" {
-        return Err(Failure::new(Code::UNAUTHORIZED, "shutdown may only be run against the admin database."));
-    }
     call.shared().stopping.send_replace(true);
     Ok(rawdoc! { "ok": 1.0 })
 }

@@ -198,6 +198,10 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
 async fn admit(call: &Call<'_>) -> Result<()> {
     call.shared().fail_points.before(call).await?;
     api_version::check(call.command)?;
+    if call.command.is(Trait::Admin) && call.command.database() != "admin" {
+        let message = format!("{} may only be run against the admin database.", call.command.name);
+        return Err(Failure::new(Code::UNAUTHORIZED, message));
+    }
     auth::authorize(call).await
 }
 

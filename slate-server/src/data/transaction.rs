@@ -157,9 +157,25 @@ pub(crate) async fn abort(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
+/// The stages that MongoDB refuses in a transaction.
+const OUTSIDE_TRANSACTIONS: [&str; 9] = [
+    "$collStats",
+    "$currentOp",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSessions",
+    "$merge",
+    "$out",
+    "$planCacheStats",
+    "$unionWith",
+];
+
 /// Refuses commands and options that are not allowed in a transaction.
 fn check_command(call: &Call<'_>) -> Result<()> {
     let command = call.command;
+    if command.known.is_none() {
+        return Err(Failure::new(Code::COMMAND_NOT_FOUND, format!("no such command: '{}'", command.name)));
+    }
     if !command.is(Trait::Transaction) {
         let message = format!("Cannot run '{}' in a multi-document transaction.", command.name);
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
@@ -181,9 +197,9 @@ fn check_command(call: &Call<'_>) -> Result<()> {
     }
     if command.name == "aggregate"
         && let Some(pipeline) = command.get("pipeline")?.and_then(RawBsonRef::as_array)
-        && let Some((name @ ("$merge" | "$out"), _)) = stages::last(pipeline)?
+        && let Some(name) = stages::any_of(pipeline, &OUTSIDE_TRANSACTIONS)?
     {
-        let message = format!("{name} cannot be used in a transaction");
+        let message = format!("Stage not supported inside of a multi-document transaction: {name}");
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
     let level = command.read_concern.as_ref().and_then(|concern| concern.level.as_deref());

@@ -81,6 +81,41 @@ fn a_command_that_wants_no_reply_gets_none_even_if_it_is_none() {
 }
 
 #[test]
+fn databases_of_the_server_stay_and_names_are_those_of_mongodb() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    for database in ["admin", "local"] {
+        client.refused(doc! { "dropDatabase": 1, "$db": database }, 20);
+    }
+    client.refused(doc! { "dropDatabase": 2, "$db": "shop" }, 2);
+    client.refused(doc! { "dropDatabase": "shop", "$db": "shop" }, 14);
+    client.ok(doc! { "create": "x".repeat(250), "$db": "shop" });
+    client.refused(doc! { "create": "x".repeat(251), "$db": "shop" }, 73);
+
+    let two =
+        doc! { "aggregate": 1, "pipeline": [{ "$documents": [{}, {}] }], "cursor": { "batchSize": 1 }, "$db": "shop" };
+    let reply = client.ok(two);
+    assert_eq!(reply.get_document("cursor").unwrap().get_str("ns").unwrap(), "shop.$cmd.aggregate");
+    let (_, id) = batch(&reply);
+    client.ok(doc! { "getMore": id, "collection": "$cmd.aggregate", "$db": "shop" });
+    client.ok(doc! { "insert": "c", "documents": [{ "_id": 1 }], "$db": "shop" });
+    let counted =
+        doc! { "aggregate": "c", "pipeline": [{ "$collStats": { "count": {} } }], "cursor": {}, "$db": "shop" };
+    assert_eq!(batch(&client.ok(counted)).0[0].get_str("ns").unwrap(), "shop.c");
+    client.refused(
+        doc! { "aggregate": "c", "pipeline": [{ "$out": { "coll": "d" } }], "cursor": {}, "$db": "shop" },
+        40414,
+    );
+
+    let converted = doc! { "aggregate": "c", "pipeline": [{ "$project": { "x": { "$toInt": "zz" } } }], "cursor": {}, "$db": "shop" };
+    assert_eq!(client.refused(converted, 241).get_str("codeName").unwrap(), "ConversionFailure");
+    let update = doc! { "update": 0, "filter": {}, "updateMods": { "x": 1 }, "multi": true };
+    let reply = client.ok(doc! { "bulkWrite": 1, "ops": [update], "nsInfo": [{ "ns": "shop.c" }], "$db": "admin" });
+    let (failed, _) = batch(&reply);
+    assert_eq!((failed[0].get("n"), failed[0].get("nModified")), (Some(&0.into()), Some(&0.into())));
+}
+
+#[test]
 fn filters_of_lists_end_with_their_commands() {
     let server = TestServer::start().unwrap();
     let mut client = Client::connect(&server);
@@ -89,8 +124,8 @@ fn filters_of_lists_end_with_their_commands() {
     let long = (0..4).fold(doc! { "$sum": 1 }, |inner, _| {
         doc! { "$sum": { "$map": { "input": { "$range": [0, 2000] }, "in": inner } } }
     });
-    for name in ["listDatabases", "listCollections"] {
-        client.refused(doc! { name: 1, "filter": { "$expr": long.clone() }, "maxTimeMS": 20 }, 50);
+    for (name, database) in [("listDatabases", "admin"), ("listCollections", "test")] {
+        client.refused(doc! { name: 1, "filter": { "$expr": long.clone() }, "maxTimeMS": 20, "$db": database }, 50);
     }
     client.refused(doc! { "currentOp": 1, "$expr": long, "maxTimeMS": 20, "$db": "admin" }, 50);
 }
@@ -171,34 +206,37 @@ fn every_offered_command_about_the_server_answers() {
     for command in [
         doc! { "ping": 1 },
         doc! { "buildInfo": 1 },
-        doc! { "hostInfo": 1 },
+        doc! { "hostInfo": 1, "$db": "admin" },
         doc! { "serverStatus": 1 },
         doc! { "connectionStatus": 1 },
         doc! { "whatsmyuri": 1 },
-        doc! { "getCmdLineOpts": 1 },
-        doc! { "getLog": "*" },
-        doc! { "getLog": "startupWarnings" },
-        doc! { "getParameter": "*" },
-        doc! { "getParameter": 1, "featureCompatibilityVersion": 1 },
-        doc! { "listDatabases": 1, "nameOnly": true },
+        doc! { "getCmdLineOpts": 1, "$db": "admin" },
+        doc! { "getLog": "*", "$db": "admin" },
+        doc! { "getLog": "startupWarnings", "$db": "admin" },
+        doc! { "getParameter": "*", "$db": "admin" },
+        doc! { "getParameter": 1, "featureCompatibilityVersion": 1, "$db": "admin" },
+        doc! { "listDatabases": 1, "nameOnly": true, "$db": "admin" },
         doc! { "validate": "c" },
         doc! { "compact": "c" },
-        doc! { "fsync": 1 },
+        doc! { "fsync": 1, "$db": "admin" },
         doc! { "profile": -1 },
         doc! { "usersInfo": 1 },
-        doc! { "replSetGetStatus": 1 },
-        doc! { "replSetGetConfig": 1 },
-        doc! { "replSetInitiate": { "_id": "slate", "members": [{ "_id": 0, "host": "x" }] } },
-        doc! { "currentOp": 1 },
+        doc! { "replSetGetStatus": 1, "$db": "admin" },
+        doc! { "replSetGetConfig": 1, "$db": "admin" },
+        doc! { "replSetInitiate": { "_id": "slate", "members": [{ "_id": 0, "host": "x" }] }, "$db": "admin" },
+        doc! { "currentOp": 1, "$db": "admin" },
         doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }, { "$match": { "ns": "admin.$cmd" } }], "cursor": {}, "$db": "admin" },
     ] {
         client.ok(command);
     }
-    client.refused(doc! { "getParameter": 1, "noSuchParameter": 1 }, 72);
+    for command in ["currentOp", "fsync", "hostInfo", "listDatabases", "renameCollection"] {
+        client.refused(doc! { command: 1 }, 13);
+    }
+    client.refused(doc! { "getParameter": 1, "noSuchParameter": 1, "$db": "admin" }, 72);
     client.refused(doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }], "cursor": {} }, 73);
     client.refused(doc! { "validate": "none" }, 26);
-    client.refused(doc! { "fsync": 1, "lock": true }, 238);
-    client.refused(doc! { "replSetInitiate": { "_id": "other" } }, 93);
+    client.refused(doc! { "fsync": 1, "lock": true, "$db": "admin" }, 238);
+    client.refused(doc! { "replSetInitiate": { "_id": "other" }, "$db": "admin" }, 93);
 }
 
 #[test]
@@ -479,9 +517,10 @@ fn explain_reads_the_database_that_it_is_sent_to() {
         inner.iter().for_each(|inner| drop(find.insert("$db", *inner)));
         doc! { "explain": find, "verbosity": "executionStats", "$db": database }
     };
-    for (outer, inner, expected) in
-        [("other", None, 0), ("shop", None, 2), ("other", Some("shop"), 2), ("shop", Some("other"), 0)]
-    {
+    for (outer, inner) in [("other", "shop"), ("shop", "other")] {
+        client.refused(explain(outer, Some(inner)), 73);
+    }
+    for (outer, inner, expected) in [("other", None, 0), ("shop", None, 2), ("shop", Some("shop"), 2)] {
         let reply = client.ok(explain(outer, inner));
         let returned = reply.get_document("executionStats").unwrap().get("nReturned").unwrap();
         let returned = returned.as_i64().or_else(|| returned.as_i32().map(i64::from));

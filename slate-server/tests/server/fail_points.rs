@@ -21,10 +21,15 @@ fn fail_points_are_offered_only_if_the_server_says_so() {
     Client::connect(&plain).refused(off.clone(), 59);
     let server = server();
     let mut client = Client::connect(&server);
-    assert!(client.ok(doc! { "getParameter": 1, "enableTestCommands": 1 }).get_bool("enableTestCommands").unwrap());
+    assert!(
+        client
+            .ok(doc! { "getParameter": 1, "enableTestCommands": 1, "$db": "admin" })
+            .get_bool("enableTestCommands")
+            .unwrap()
+    );
     client.ok(off);
     client.refused(doc! { "configureFailPoint": "failCommand", "mode": "off" }, 13);
-    client.refused(doc! { "configureFailPoint": "noSuchPoint", "mode": "off", "$db": "admin" }, 309);
+    client.refused(doc! { "configureFailPoint": "noSuchPoint", "mode": "off", "$db": "admin" }, 266);
     client.refused(doc! { "configureFailPoint": "failCommand", "mode": "on", "$db": "admin" }, 2);
     client.refused(doc! { "configureFailPoint": "failCommand", "mode": { "times": -1 }, "$db": "admin" }, 2);
 }
@@ -89,7 +94,7 @@ fn failures_have_the_labels_of_their_commands() {
         doc! { "failCommands": ["commitTransaction"], "errorCode": 91 },
     );
     client.ok(within(insert(1), &lsid, 5, true));
-    let commit = || within(doc! { "commitTransaction": 1 }, &session(1), 5, false);
+    let commit = || within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 5, false);
     assert_eq!(labels(&client.refused(commit(), 91)), ["RetryableWriteError"]);
     client.ok(commit());
     // The write is done, and its concern is not satisfied.

@@ -58,6 +58,20 @@ fn a_commit_without_an_answer_has_the_label_of_an_unknown_result_and_can_be_sent
 }
 
 #[test]
+fn some_stages_are_refused_in_a_transaction() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{}] });
+    let stages =
+        [doc! { "$collStats": {} }, doc! { "$indexStats": {} }, doc! { "$unionWith": "a" }, doc! { "$out": "b" }];
+    for (number, stage) in (1..).zip(stages) {
+        let aggregate = doc! { "aggregate": "a", "pipeline": [{ "$match": {} }, stage], "cursor": {} };
+        client.refused(within(aggregate, &session(1), number, true), 263);
+    }
+    client.refused(within(doc! { "nothing": 1 }, &session(1), 9, true), 59);
+}
+
+#[test]
 fn a_cursor_belongs_to_its_transaction_and_ends_with_it() {
     let server = TestServer::start().unwrap();
     let mut client = Client::connect(&server);
@@ -120,18 +134,21 @@ fn the_states_of_a_transaction_are_mongodbs() {
     let find = || doc! { "find": "a" };
     let transient = ["TransientTransactionError"];
     assert_eq!(labels(&client.refused(within(find(), &lsid, 1, false), 251)), transient);
-    assert_eq!(labels(&client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251)), transient);
+    assert_eq!(
+        labels(&client.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false), 251)),
+        transient
+    );
     client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, true));
     client.refused(within(find(), &lsid, 1, true), 50911);
-    client.ok(within(doc! { "abortTransaction": 1 }, &lsid, 1, false));
+    client.ok(within(doc! { "abortTransaction": 1, "$db": "admin" }, &lsid, 1, false));
     assert_eq!(count(&mut client, "a"), 0);
     client.refused(within(find(), &lsid, 1, false), 251);
-    client.refused(within(doc! { "abortTransaction": 1 }, &lsid, 1, false), 251);
+    client.refused(within(doc! { "abortTransaction": 1, "$db": "admin" }, &lsid, 1, false), 251);
     // A newer number ends an open transaction; an older one is too old.
     client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 5, true));
     client.ok(within(find(), &lsid, 6, true));
     client.refused(within(find(), &lsid, 5, false), 225);
-    client.ok(within(doc! { "commitTransaction": 1 }, &lsid, 6, false));
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 6, false));
     assert_eq!(count(&mut client, "a"), 0);
     client.refused(within(find(), &lsid, 6, false), 256);
 }
@@ -154,7 +171,7 @@ fn what_a_transaction_cannot_contain_is_refused_and_does_not_end_it() {
     client.refused(within(doc! { "insert": "a", "documents": [{}], "writeConcern": { "w": 1 } }, &lsid, 1, false), 72);
     client.refused(doc! { "find": "a", "txnNumber": 1_i64, "autocommit": false }, 72);
     client.refused(doc! { "find": "a", "lsid": lsid.clone(), "txnNumber": 2_i64 }, 50768);
-    client.ok(within(doc! { "commitTransaction": 1 }, &lsid, 1, false));
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false));
     assert_eq!(count(&mut client, "a"), 1);
 }
 
@@ -167,7 +184,7 @@ fn a_failed_statement_ends_its_transaction() {
     client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 2 }] }, &lsid, 1, true));
     let reply = client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, false));
     assert_eq!(reply.get_array("writeErrors").unwrap().len(), 1);
-    client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251);
+    client.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false), 251);
     assert_eq!(count(&mut client, "a"), 1);
     client.refused(within(doc! { "find": "a", "filter": { "$no": 1 } }, &lsid, 2, true), 2);
     client.refused(within(doc! { "find": "a" }, &lsid, 2, false), 251);
@@ -183,9 +200,9 @@ fn of_two_transactions_that_write_a_document_one_is_told_to_repeat() {
     client.ok(within(add(), &first, 1, true));
     // The conflict shows with the statement or with the commit, as the store finds it.
     let second_add = client.run(within(add(), &second, 1, true));
-    client.ok(within(doc! { "commitTransaction": 1 }, &first, 1, false));
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &first, 1, false));
     let lost = if second_add.get_f64("ok").unwrap() == 1.0 {
-        client.run(within(doc! { "commitTransaction": 1 }, &second, 1, false))
+        client.run(within(doc! { "commitTransaction": 1, "$db": "admin" }, &second, 1, false))
     } else {
         second_add
     };
@@ -201,11 +218,11 @@ fn a_transaction_whose_time_is_over_is_rolled_back() {
     let (lsid, insert) = (session(1), doc! { "insert": "a", "documents": [{ "_id": 1 }] });
     client.ok(within(insert.clone(), &lsid, 1, true));
     thread::sleep(Duration::from_millis(300));
-    let reply = client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251);
+    let reply = client.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false), 251);
     assert_eq!(labels(&reply), ["TransientTransactionError"]);
     assert_eq!(count(&mut client, "a"), 0);
     client.ok(within(insert, &lsid, 2, true));
-    client.ok(within(doc! { "commitTransaction": 1 }, &lsid, 2, false));
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 2, false));
     assert_eq!(count(&mut client, "a"), 1);
     // A command that is executed when it is over.
     let range = doc! { "$reduce": { "input": { "$range": [0, { "$add": ["$_id", 300_000] }] }, "initialValue": 0, "in": { "$add": ["$$value", 1] } } };
@@ -241,11 +258,11 @@ fn a_commit_whose_time_is_over_goes_on() {
     let slow = doc! { "aggregate": "a", "pipeline": [{ "$lookup": lookup }, { "$count": "n" }], "cursor": {} };
     client.send(0, within(slow, &lsid, 1, false));
     thread::sleep(Duration::from_millis(20));
-    let mut commit = within(doc! { "commitTransaction": 1 }, &lsid, 1, false);
+    let mut commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false);
     commit.insert("maxTimeMS", 5);
     other.refused(commit, 50);
     drop(client.receive());
-    other.ok(within(doc! { "commitTransaction": 1 }, &lsid, 1, false));
+    other.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false));
     assert_eq!(count(&mut client, "b"), 1);
 }
 
@@ -286,7 +303,7 @@ fn a_transaction_creates_only_new_collections() {
     client.refused(within(index("a"), &session(1), 3, true), 263);
     client.ok(within(doc! { "create": "c" }, &session(1), 4, true));
     client.ok(within(index("c"), &session(1), 4, false));
-    client.ok(within(doc! { "commitTransaction": 1 }, &session(1), 4, false));
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 4, false));
     client.ok(within(index("c"), &session(1), 5, true));
     let out = doc! { "aggregate": "a", "pipeline": [{ "$out": "b" }], "cursor": {} };
     client.refused(within(out, &session(1), 5, false), 263);
@@ -342,7 +359,7 @@ fn records_of_writes_and_commits_survive_the_server() {
     let url = format!("redb:{}", folder.path().join("data.slate").display());
     let (write, lsid) =
         (doc! { "insert": "a", "documents": [{ "_id": 1 }], "lsid": session(1), "txnNumber": 4_i64 }, session(2));
-    let commit = within(doc! { "commitTransaction": 1 }, &lsid, 7, false);
+    let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 7, false);
     for run in 0..2 {
         let database = Database::open(&url).unwrap();
         let server = TestServer::of(database).unwrap();
@@ -390,7 +407,7 @@ fn ending_a_session_ends_what_it_holds() {
     let (_, id) = batch(&client.ok(doc! { "find": "a", "batchSize": 1, "lsid": lsid.clone() }));
     client.ok(doc! { "endSessions": [lsid.clone()], "$db": "admin" });
     client.refused(doc! { "getMore": id, "collection": "a", "lsid": lsid.clone() }, 43);
-    client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251);
+    client.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false), 251);
     assert_eq!(count(&mut client, "a"), 2);
     let started = client.ok(doc! { "startSession": 1 });
     client.ok(doc! { "killSessions": [started.get_document("id").unwrap().clone()] });

@@ -11,6 +11,7 @@ use crate::{
     document::{long, number},
     exec::Resources,
     metrics::Uses,
+    namespace,
     stats::{self, sizes},
 };
 
@@ -25,7 +26,8 @@ pub(super) fn of_collection<V: View>(
     resources: &Resources,
 ) -> Result<Vec<OwnedValue>> {
     let name = &*collection.name;
-    let mut described = doc! { "ns": name, "localTime": DateTime::from_millis(clock::now_millis()) };
+    let mut described =
+        doc! { "ns": namespace::full(name).into_owned(), "localTime": DateTime::from_millis(clock::now_millis()) };
     let needs_collection = stage.counts() || stage.scale().is_some() || stage.counts_scans();
     if needs_collection && resources.catalog.collection(name).is_none() {
         let message = format!("Collection [{name}] not found.");

@@ -78,7 +78,7 @@ fn too_large(bytes: usize) -> Error {
     if bytes <= MOST_BYTES {
         return held::exceeded("an accumulator takes for one group");
     }
-    Error::new(Code(146), "an accumulator used more than 100 MiB of memory")
+    Error::new(Code::EXCEEDED_MEMORY_LIMIT, "an accumulator used more than 100 MiB of memory")
 }
 
 /// Creates the state for `n` values; `n` is 1 for accumulators of one value.

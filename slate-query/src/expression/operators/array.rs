@@ -178,7 +178,7 @@ pub(super) fn range_of<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
     while if step > 0 { next < end } else { next > end } {
         length += 1;
         if length > LONGEST_RANGE {
-            return Err(Error::new(Code(146), "$range would use more than 64 MiB of memory"));
+            return Err(Error::new(Code::EXCEEDED_MEMORY_LIMIT, "$range would use more than 64 MiB of memory"));
         }
         values.push(Value::new(Kind::Int32, &i32::try_from(next).unwrap_or_default().to_le_bytes()));
         values.check()?;

@@ -27,10 +27,9 @@ use crate::{
 };
 
 /// `ConversionFailure`.
-const FAILURE: Code = Code(241);
 
 fn failure(message: impl Into<Box<str>>) -> Error {
-    Error::new(FAILURE, message)
+    Error::new(Code::CONVERSION_FAILURE, message)
 }
 
 pub(super) fn type_name<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -316,7 +315,7 @@ impl Operator for Convert {
         let Some(target) = target else { return Ok(Evaluated::NULL) };
         let (format, order) = (self.format(env)?, self.byte_order(env)?);
         match (convert(value, target, format, order), &self.on_error) {
-            (Err(error), Some(on_error)) if error.code() == FAILURE => on_error.evaluate(env),
+            (Err(error), Some(on_error)) if error.code() == Code::CONVERSION_FAILURE => on_error.evaluate(env),
             (converted, _) => converted,
         }
     }

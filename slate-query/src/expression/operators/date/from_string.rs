@@ -24,7 +24,6 @@ use crate::{Code, Error, Result, raw::Value};
 const NAME: &str = "$dateFromString";
 
 /// `ConversionFailure`.
-const FAILURE: Code = Code(241);
 
 #[derive(Debug)]
 struct DateFromString {
@@ -78,7 +77,10 @@ impl Operator for DateFromString {
             return self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
         };
         let read = match (value.as_str(), place, format) {
-            (None, ..) => Err(Error::new(FAILURE, format!("{NAME} takes a string, not {}", value.kind().alias()))),
+            (None, ..) => Err(Error::new(
+                Code::CONVERSION_FAILURE,
+                format!("{NAME} takes a string, not {}", value.kind().alias()),
+            )),
             (Some(_), None, _) | (Some(_), _, None) => return Ok(Evaluated::NULL),
             (Some(text), Some(place), Some(Some(format))) => with_format(text, format, &place),
             (Some(text), Some(place), Some(None)) => without_format(text, &place),
@@ -102,7 +104,7 @@ impl Operator for DateFromString {
 }
 
 fn failure(text: &str) -> Error {
-    Error::new(FAILURE, format!("error parsing date string '{text}'"))
+    Error::new(Code::CONVERSION_FAILURE, format!("error parsing date string '{text}'"))
 }
 
 /// # Errors
@@ -111,7 +113,7 @@ fn check_only_zone(given: &Zone) -> Result<()> {
     if *given == Zone::UTC {
         return Ok(());
     }
-    Err(Error::new(FAILURE, "the date string has a time zone, so 'timezone' must be absent or UTC"))
+    Err(Error::new(Code::CONVERSION_FAILURE, "the date string has a time zone, so 'timezone' must be absent or UTC"))
 }
 
 fn at(local: DateTime, zone: &Zone, text: &str) -> Result<i64> {

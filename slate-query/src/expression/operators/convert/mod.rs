@@ -26,8 +26,6 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// `ConversionFailure`.
-
 fn failure(message: impl Into<Box<str>>) -> Error {
     Error::new(Code::CONVERSION_FAILURE, message)
 }

@@ -23,8 +23,6 @@ use crate::{Code, Error, Result, raw::Value};
 
 const NAME: &str = "$dateFromString";
 
-/// `ConversionFailure`.
-
 #[derive(Debug)]
 struct DateFromString {
     text: Expression,

@@ -32,7 +32,7 @@ fn mongod_is_a_link_that_takes_the_options_of_test_tools() {
     let (_, uri) = waiting.split_once("waiting for connections on ").unwrap();
     assert_eq!(server.line(), "transition to primary complete; database writes are now permitted");
     assert_eq!(run(uri, doc! { "hello": 1 }).get_str("setName").unwrap(), "rs");
-    let parameters = run(uri, doc! { "getParameter": "*" });
+    let parameters = run_on(uri, "admin", doc! { "getParameter": "*" });
     assert!(parameters.get_bool("enableTestCommands").unwrap(), "{parameters}");
     assert_eq!(parameters.get_i32("transactionLifetimeLimitSeconds").unwrap(), 5);
     let port = uri.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
@@ -105,7 +105,7 @@ fn mongod_reads_its_configuration_file() {
     let waiting = server.line();
     let (_, uri) = waiting.split_once("waiting for connections on ").unwrap();
     assert_eq!(run(uri, doc! { "hello": 1 }).get_str("setName").unwrap(), "rs");
-    assert!(run(uri, doc! { "getParameter": "*" }).get_bool("enableTestCommands").unwrap());
+    assert!(run_on(uri, "admin", doc! { "getParameter": "*" }).get_bool("enableTestCommands").unwrap());
     assert_eq!(server.end(), Some(0));
     assert!(folder.path().join("data.slate").is_file());
     std::fs::write(&file, "net: { prot: 27017 }").unwrap();

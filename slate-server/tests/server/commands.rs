@@ -124,7 +124,7 @@ fn filters_of_lists_end_with_their_commands() {
     let long = (0..4).fold(doc! { "$sum": 1 }, |inner, _| {
         doc! { "$sum": { "$map": { "input": { "$range": [0, 2000] }, "in": inner } } }
     });
-    for (name, database) in [("listDatabases", "admin"), ("listCollections", "test")] {
+    for (name, database) in [("listDatabases", "admin"), ("listCollections", "shop")] {
         client.refused(doc! { name: 1, "filter": { "$expr": long.clone() }, "maxTimeMS": 20, "$db": database }, 50);
     }
     client.refused(doc! { "currentOp": 1, "$expr": long, "maxTimeMS": 20, "$db": "admin" }, 50);

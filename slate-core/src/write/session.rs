@@ -25,6 +25,7 @@ use crate::{
 
 /// Whether a transaction may continue with the catalog that it has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "an outdated transaction must not commit"]
 pub(crate) enum Confirmed {
     Yes,
     /// Another process had changed the catalog before the transaction began.

@@ -128,7 +128,7 @@ static COMMANDS: &[KnownCommand] = &[
     known("getParameter", Immediate(status::parameter), &[Admin], OnServer(GetParameter)),
     known("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call))), &[], Of(needs::grant)),
     known("hello", Waiting(|call| Box::pin(hello::hello(call))), &[Stable], Open),
-    known("hostInfo", Immediate(status::host_info), &[Admin], OnServer(HostInfo)),
+    known("hostInfo", Immediate(status::host_info), &[], OnServer(HostInfo)),
     known("insert", Library, &[Collection, Retryable, Stable, Transaction, Writes], Of(needs::insert)),
     known("isMaster", Waiting(|call| Box::pin(hello::is_master(call))), &[], Open),
     known("ismaster", Waiting(|call| Box::pin(hello::is_master(call))), &[], Open),

@@ -12,7 +12,8 @@ use super::super::{
 use crate::{
     Result,
     collation::Compared,
-    held, order,
+    held::{self, Held},
+    order,
     raw::{OwnedValue, Value},
     value_set::{AsValue as _, ValueSet},
 };
@@ -76,7 +77,10 @@ impl Operator for InConstants {
         let [value, _] = &self.operands;
         let value = value.evaluate(env)?;
         count(compared(&value))?;
-        Ok(self.set.contains(Compared::new(env.collation(), compared(&value)).as_value()).into())
+        let mut held = Held::of(value.heap_bytes())?;
+        let value = Compared::new(env.collation(), compared(&value));
+        held.add(value.heap_bytes())?;
+        Ok(self.set.contains(value.as_value()).into())
     }
 
     fn operands(&self) -> Vec<&Expression> {

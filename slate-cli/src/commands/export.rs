@@ -83,7 +83,10 @@ impl Run for Export {
         if !self.skip_damaged {
             return self.write_from(&CopySource::of(endpoint)?, place, session);
         }
-        let Endpoint::Embedded(database) = endpoint else { return Err(Failure::usage(transfer::FILES_ONLY)) };
+        let database = match endpoint {
+            Endpoint::Embedded(database) => database,
+            Endpoint::Server(_) => return Err(Failure::usage(transfer::FILES_ONLY)),
+        };
         // A query may read the documents twice, sort them, or read another collection, so it runs on a copy of all that can be read.
         let saved = Salvaged::of(&database, session)?;
         let source = CopySource::of(Endpoint::Embedded(saved.database.clone()))?;

@@ -5,6 +5,7 @@ use super::server::ServerRows;
 use crate::failure::Result;
 
 /// The documents of a query, one after the other.
+#[cfg_attr(not(feature = "client"), expect(clippy::large_enum_variant, reason = "the other variant cannot exist"))]
 pub(crate) enum Rows {
     Embedded(Cursor),
     Server(ServerRows),

@@ -1,10 +1,14 @@
 use std::time::Duration;
 
 use slate_query::raw::{Doc, Kind, Value, Writer};
-use slate_store::Keyspace;
+use slate_store::{Keyspace, Transaction, TransactionExt as _, View};
 
-use super::index::{keyspace, put_keyspace};
-use crate::options::ChangeLog;
+use super::{
+    CATALOG, damaged,
+    index::{keyspace, put_keyspace},
+    keys,
+};
+use crate::{Result, options::ChangeLog};
 
 /// Where the log of changes is, and its limits. It exists while changes are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,4 +42,23 @@ impl ChangeLogInfo {
         writer.append(b"since", Value::new(Kind::Timestamp, &self.since.to_le_bytes()));
         writer.finish()
     }
+}
+
+/// Returns the version and the number of the last event that was deleted from the log; `None` if none was.
+pub(crate) fn trimmed_changes(view: &impl View, log: &ChangeLogInfo) -> Result<Option<(u64, u32)>> {
+    let stored = view.get(CATALOG, &keys::trimmed(log.keyspace), |stored| {
+        let (version, event) = stored.split_first_chunk()?;
+        Some((u64::from_be_bytes(*version), u32::from_be_bytes(event.try_into().ok()?)))
+    })?;
+    stored.map(|stored| stored.ok_or_else(|| damaged("how far the log of changes is trimmed"))).transpose()
+}
+
+/// Records up to which event the log is deleted, in the transaction that deletes the events.
+pub(crate) fn set_trimmed_changes(
+    transaction: &mut impl Transaction,
+    log: &ChangeLogInfo,
+    (version, event): (u64, u32),
+) -> Result<()> {
+    let stored = [version.to_be_bytes().as_slice(), &event.to_be_bytes()].concat();
+    Ok(transaction.put(CATALOG, &keys::trimmed(log.keyspace), &stored)?)
 }

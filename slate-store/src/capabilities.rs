@@ -32,8 +32,8 @@ pub struct Capabilities {
     /// that others committed in it after the view. If not, it deletes the keys that the view shows, and conflicts only over these; a drop of a
     /// keyspace also conflicts with transactions of its own process.
     pub ranges_conflict: bool,
-    /// Whether shared guards of one key never conflict with each other. If not, that is certain only in keyspace 0 and within one process;
-    /// otherwise two guards of one key may conflict, whatever their kind.
+    /// Whether shared guards of one key never conflict with each other. If not, only those within one process and in keyspace 0 never do; any
+    /// other two guards of one key may conflict, whatever their kind.
     pub shared_guards: bool,
     /// Whether the [last stage](crate::Transaction::commit_with) of a commit receives the version of the commit, and may write without limit. If
     /// not, it receives the version of the view, and has the limits of the transaction.

@@ -16,8 +16,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another transaction committed a key that this one wrote or guarded. Nothing was applied; the whole transaction can be
-    /// retried.
+    /// Another transaction committed first and wrote or guarded a key that this one wrote or guarded. Nothing was applied; the whole transaction
+    /// can be retried.
     Conflict(Box<Context>),
     /// A commit was started and its outcome is not known. Never retry blindly. Read to find out, after reopening the
     /// database if the backend requires it.
@@ -30,9 +30,9 @@ pub enum Error {
     NewerVersion(Box<Context>),
     /// The stored bytes are damaged.
     Corrupt(Box<Context>),
-    /// The device or its quota is full. A commit that fails with this error was not acknowledged and is not visible. A store that works on without
-    /// being reopened fails with this error until the device has space. As after [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database
-    /// shows all of the commit or, most likely, nothing.
+    /// The device or its quota is full. A commit that fails with this error was not acknowledged and is not visible. A store that stays usable
+    /// fails with this error until the device has space. As after [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database shows all of
+    /// the commit or, most likely, nothing.
     Full(Box<Context>),
     /// A key, a value or all writes of a transaction exceed the backend's limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),
@@ -40,7 +40,7 @@ pub enum Error {
     Missing(Box<Context>),
     /// The target of a backup exists already, and was not changed.
     Exists(Box<Context>),
-    /// The database was opened read-only, or its medium is read-only.
+    /// The database was opened read-only, its medium is read-only, or the system denies access.
     ReadOnly(Box<Context>),
     /// The backend does not support the operation; its [`Capabilities`](crate::Capabilities) say so, too.
     Unsupported(Box<Context>),

@@ -108,7 +108,7 @@ impl Draft {
         &self.path
     }
 
-    /// Moves the draft to its target durably, unless the target exists by now.
+    /// Moves the draft to its target durably. Fails with [`Exists`](Error::Exists) if the target exists by now.
     pub(crate) fn publish(self) -> Result<()> {
         let putting = "while moving it into place";
         crash_point("before-publish");
@@ -206,7 +206,7 @@ pub(crate) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Syncs the names in a directory to the device, which is possible only on Unix.
+/// Syncs the names in a directory to the device. Does nothing on systems other than Unix.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());

@@ -33,8 +33,8 @@ pub(crate) trait SteppedCursor {
     /// Moves to the next entry.
     fn step(&mut self) -> Result<()>;
 
-    /// Steps forward to the first key at or after `key`. Returns `false` if that takes more than `steps` steps, from
-    /// which the steps taken are subtracted.
+    /// Steps forward to the first key at or after `key`, and subtracts the steps from `steps`. Returns `false` if none
+    /// are left before that key.
     fn step_to(&mut self, key: &[u8], steps: &mut usize) -> Result<bool> {
         while self.key().is_some_and(|current| current < key) {
             if *steps == 0 {

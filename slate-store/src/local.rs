@@ -97,10 +97,10 @@ pub trait LocalStore: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Executes a step of a compaction, of bounded work if the backend can. `done` is what the previous step returned. For the first step it is
-    /// `None`; that one continues an earlier compaction that has not ended, unless the backend begins anew. Returns the progress; `None` after the
-    /// last step. Is called under the same conditions as `compact`; commits are made between two steps. By default the whole compaction is one
-    /// step.
+    /// Executes one step of a compaction, with a bounded amount of work if the backend can. `done` is what the previous step returned. For the
+    /// first step it is `None`: that step continues an unfinished compaction, or starts over, as the backend chooses. Returns the progress; `None`
+    /// after the last step. Is called under the same conditions as `compact`; commits are made between two steps. By default the whole compaction
+    /// is one step.
     ///
     /// # Errors
     /// As `compact`.
@@ -144,7 +144,7 @@ pub enum Flushing {
     /// No commit is made during a flush, or a flush costs nothing: a commit is best synced by the [`apply`](LocalStore::apply) that makes it, or by
     /// that of a later commit.
     Apart,
-    /// Commits are made during a flush, which includes those that were made before it: one flush serves all waiting callers.
+    /// Commits are made during a flush. The flush includes all commits that were made before it, so one flush serves all waiting callers.
     DuringCommits,
 }
 
@@ -162,6 +162,6 @@ pub trait LastWrites {
     /// Puts and deletes keys, like [`Transaction::write`](crate::Transaction::write).
     ///
     /// # Errors
-    /// Any error ends the commit, and must be returned.
+    /// Any error ends the commit; the last stage must return it.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
 }

@@ -8,8 +8,8 @@ use crate::Version;
 pub struct OldestSnapshot {
     /// The last commit that the snapshot shows.
     pub version: Version,
-    /// How long ago a later commit was made: since then the snapshot retains data that otherwise would be freed. On RocksDB, how long
-    /// ago the snapshot was opened, in whole seconds.
+    /// How long ago the first later commit was made: since then the snapshot retains data that otherwise would be freed. On RocksDB, how long ago
+    /// the snapshot was opened, in whole seconds.
     pub age: Duration,
     /// An estimate of the bytes that are retained because of the snapshot. `None` if the store does not know.
     ///

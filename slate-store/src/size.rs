@@ -19,6 +19,7 @@ pub struct Size {
 pub enum SizeDetail {
     /// Reports only sizes that the backend knows.
     Known,
-    /// Also reads everything to measure [`free`](Size::free). A store on a network waits at most this long for the result.
+    /// Also measures [`free`](Size::free), which may read the whole database. A store on a network waits at most this long
+    /// for the result.
     Measured(Duration),
 }

@@ -7,7 +7,8 @@ use crate::{
     Transaction, Version, View,
 };
 
-/// The callback of a backup: receives the number of entries that are copied, and of all entries. For a compaction the numbers are bytes.
+/// The callback of a backup: receives the number of entries copied so far, and the number of all; `Break` ends the backup. For a compaction the
+/// numbers are bytes.
 pub type BackupProgress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
 /// Number of entries between two calls of [`BackupProgress`].
@@ -53,8 +54,8 @@ pub trait Store: Send + Sync + 'static {
         self.try_snapshot().map(|snapshot| snapshot.get(keyspace, key, visitor)).transpose()
     }
 
-    /// Returns the values of keys, each in the last commit of its key, if the store can read them in fewer round trips than through a snapshot;
-    /// `None` otherwise, and by default. The keys must be distinct.
+    /// Returns the last committed values of keys, if the store can read them in fewer round trips than through a snapshot; `None` otherwise, and by
+    /// default. The keys must be distinct.
     ///
     /// Each value is the last one at some time between the call and its return; these times can differ.
     ///
@@ -88,7 +89,7 @@ pub trait Store: Send + Sync + 'static {
     /// A drop has a commit version and the durability of a [`Deferred`](crate::Durability::Deferred) commit. Apart from
     /// freeing space, its cost does not grow with the number of keys.
     ///
-    /// An open transaction that wrote to the keyspace or guarded a key in it fails to commit with
+    /// An open transaction of this process that wrote to the keyspace or guarded a key in it fails to commit with
     /// [`Conflict`](crate::Error::Conflict).
     ///
     /// # Errors
@@ -121,7 +122,7 @@ pub trait Store: Send + Sync + 'static {
         self.backup(to).map(ControlFlow::Continue)
     }
 
-    /// Returns the space of deleted data to the file system, as far as the backend can; does nothing by default.
+    /// Returns space of deleted data to the file system; does nothing by default.
     ///
     /// May cost a read and a write of the whole database. On some backends commits, snapshots and transactions wait for it.
     ///
@@ -155,7 +156,7 @@ pub trait Store: Send + Sync + 'static {
         Err(Error::Unsupported(Box::new("collect garbage: the store does so by itself".into())))
     }
 
-    /// Returns the space that the database takes, as far as the backend knows it, or may measure it.
+    /// Returns the space that the database takes. Sizes that the backend does not know, or may not measure, are `None`.
     ///
     /// # Errors
     /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).

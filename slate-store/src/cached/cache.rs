@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{CacheReads, Error, Keyspace, Result, Version};
 
-/// The values of a store's keys, found by the hashes of the keys. Of two keys with one hash, one is cached.
+/// The values of a store's keys, found by the hashes of the keys. Of two keys with one hash, at most one is cached.
 pub(super) struct PointCache {
     values: Cache<u64, CachedValue, ValueWeight, RandomState>,
     stamps: Stamps,
@@ -21,14 +21,15 @@ pub(super) struct PointCache {
     /// The high bits of the hash last requested, per stamp: a value is cached at the second request of its key.
     requested: Box<[AtomicU16]>,
     hasher: RandomState,
-    /// The longest value that is cached, in bytes; 0 if no value is cached.
+    /// Maximum length of a cached value, in bytes; 0 disables the cache.
     max_value: usize,
 }
 
-/// The longest value that is cached, in bytes. Copying a longer value takes as long as reading it from the store.
+/// Maximum length of a cached value, in bytes. Copying a longer value takes as long as reading it from the store.
 const MAX_VALUE: usize = 16 << 10;
 
-/// Maximum number of pending sets of keys of one commit. A commit with more sets marks all keys, as one with very many keys does.
+/// Maximum number of key sets that one commit marks as pending. A commit with more marks all keys, as one with more than `MAX_HASHES` keys
+/// does.
 const MAX_PENDING: usize = 64;
 
 /// The assumed size of a value with its key, in bytes. Decides the number of stamps.
@@ -72,7 +73,7 @@ impl PointCache {
         self.reads.sum()
     }
 
-    /// Returns the cached value of a key with that hash, if it is current for a view of that version.
+    /// Returns the cached value of a key with that hash if it is current for a view of that version, and counts the read as a hit or a miss.
     pub(super) fn get(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
         let found = self.find(keyspace, key, hash, version);
         self.count(hash, if found.is_some() { Found::InCache } else { Found::InStore });
@@ -92,7 +93,8 @@ impl PointCache {
         (is_current && value.is_of(keyspace, key)).then_some(value)
     }
 
-    /// Caches a value that a view of `version` has read, unless this is the first request of its key.
+    /// Caches a value that a view of `version` has read. Does nothing at the first request of its key, if the value is too long, or if the key
+    /// was written since.
     pub(super) fn insert(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version, value: &[u8]) {
         let is_useful =
             value.len() <= self.max_value && self.was_requested(hash) && self.stamps.is_unwritten_since(hash, version);

@@ -18,11 +18,11 @@ pub struct CachedPointReader<R> {
 /// Where a loaded value is.
 enum Slot {
     Cached(CachedValue),
-    /// In the store's point reader, at this index of its last load.
+    /// In the store's point reader, at this position of its last load.
     Inner(usize),
 }
 
-/// The initial `misses_left`. Each hit adds one.
+/// The initial and maximum `misses_left`. Each hit adds one.
 const MAX_MISSES: u16 = 512;
 
 impl<R: PointReader> CachedPointReader<R> {

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::CacheReads;
 
-/// Where a value was found, or its absence.
+/// What answered a read, whether or not the key has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     InCache,

@@ -9,7 +9,7 @@ pub(super) struct Stamps {
     all: Stamp,
 }
 
-/// The version of the last commit that wrote, in the low bits, and the number of pending commits in the high bits.
+/// Low bits: the version of the last commit that wrote a key of this stamp. High bits: the number of pending commits.
 #[derive(Default)]
 struct Stamp(AtomicU64);
 

@@ -136,12 +136,12 @@ pub(super) fn scan<B>(
     None
 }
 
-/// The entries ahead of a cursor in one direction, leaf by leaf. Only a change of direction searches the tree again.
+/// The entries ahead of a cursor in one direction, leaf by leaf. A change of direction begins a new walk.
 struct TreeWalk<'t> {
     heading: Heading,
     /// The remaining entries of the current leaf, within the bounds.
     rest: &'t [LeafEntry],
-    /// The leaf after the current one; `None` if it was not searched yet.
+    /// The next leaf in the direction of the walk; `None` if it was not searched yet or does not exist.
     next: Option<&'t Leaf>,
     /// The tree, and the separator of the last leaf that was found: `next`, or the current leaf if `next` is `None`. `None` if
     /// the walk ends in the last leaf that was found.

@@ -82,7 +82,7 @@ pub(super) fn size(length: usize) -> u64 {
 pub(super) enum Split {
     /// All leaves except the last are full: for keys that arrive in ascending order.
     Full,
-    /// All leaves have the same size.
+    /// All leaves have about the same size.
     Even,
 }
 
@@ -133,8 +133,8 @@ impl Leaf {
         self.entries.len() <= self.max() / 4
     }
 
-    /// Returns whether one leaf can hold the entries of both and a quarter more, so that the next writes do not split
-    /// it again.
+    /// Returns whether one leaf can hold the entries of both with a quarter free, so that the next writes do not split it again; always if
+    /// this leaf is empty.
     pub(super) fn fits(&self, other: &Self) -> bool {
         self.entries.is_empty() || self.entries.len() + other.entries.len() <= self.max() / 4 * 3
     }
@@ -146,7 +146,7 @@ impl Leaf {
         self.find_within(0, self.entries.len(), key)
     }
 
-    /// Searches the entries from index `start` to before `end`.
+    /// Searches the entries from position `start` to before `end`.
     #[inline]
     fn find_within(&self, mut start: usize, mut end: usize, key: &Probe<'_>) -> Result<usize, usize> {
         while start < end {
@@ -161,8 +161,8 @@ impl Leaf {
         Err(start)
     }
 
-    /// Returns the same as [`find`](Self::find), but searches from index `from` in steps of doubling length. This is
-    /// cheap for a key that is a little above the key at `from`.
+    /// Returns the same as [`find`](Self::find), but searches from position `from` in steps of doubling length. This is cheap for a key that
+    /// is a little above the key at `from`.
     #[inline]
     pub(super) fn find_from(&self, from: usize, key: &Probe<'_>) -> Result<usize, usize> {
         let (mut start, mut step) = (from, 1);
@@ -189,7 +189,7 @@ impl Leaf {
         self.find(key).unwrap_or_else(|at| at)
     }
 
-    /// Returns the entries after the bound.
+    /// Returns the entries that are within this lower bound.
     pub(super) fn above(&self, bound: Bound<&[u8]>) -> &[LeafEntry] {
         let start = match bound {
             Bound::Included(key) => self.rank(&Probe::new(key)),
@@ -199,7 +199,7 @@ impl Leaf {
         self.entries.get(start..).unwrap_or_default()
     }
 
-    /// Returns the entries before the bound.
+    /// Returns the entries that are within this upper bound.
     pub(super) fn below(&self, bound: Bound<&[u8]>) -> &[LeafEntry] {
         let end = match bound {
             Bound::Included(key) => self.find(&Probe::new(key)).map_or_else(|at| at, |at| at + 1),
@@ -262,7 +262,7 @@ impl Leaf {
         self.entries = merged;
     }
 
-    /// Splits an overfull leaf: this one keeps the first entries. Returns the others in order, each with its first key.
+    /// Splits an overfull leaf: this one keeps the first entries. Returns the other leaves in order, each with its first key.
     pub(super) fn split(&mut self, split: Split) -> Vec<(Key, Self)> {
         let len = self.entries.len();
         let each = match split {

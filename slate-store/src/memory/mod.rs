@@ -10,9 +10,9 @@
 //!                   (Key, Value)     short ones inline, long ones shared (key.rs, value.rs)
 //! ```
 //!
-//! A snapshot is a copy of the pointer to the root. A commit is applied to the last root: in place if no reader holds it, otherwise to a copy,
-//! which shares all unchanged leaves, and which then replaces the root. The invariants of commits are stated at `LocalMemory` (store.rs), those of
-//! trees at `Tree`. [`Optimistic`](crate::Optimistic) adds the transactions.
+//! A snapshot is a copy of the pointer to the root. A commit is applied to the last root: in place if it is small and no reader holds that root,
+//! otherwise to a copy, which shares all unchanged leaves, and which then replaces the root. The invariants of commits are stated at `LocalMemory`
+//! (store.rs), those of trees at `Tree`. [`Optimistic`](crate::Optimistic) adds the transactions.
 //!
 //! Nothing is written to a device, so all durabilities are equivalent. [`backup`](crate::Store::backup) writes a file
 //! that [`MemoryStore::restore`] reads.

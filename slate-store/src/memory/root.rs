@@ -5,7 +5,7 @@ use im::OrdMap;
 use super::tree::Tree;
 use crate::Keyspace;
 
-/// One commit: its version and the trees of all keyspaces. The first commit has version 1, an empty store version 0.
+/// One commit: its version and the trees of all keyspaces. The first commit has version 1, a new or restored store version 0.
 #[derive(Clone, Default)]
 pub(super) struct Root {
     pub(super) keyspaces: OrdMap<Keyspace, Tree>,

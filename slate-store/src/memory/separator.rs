@@ -75,7 +75,7 @@ impl Comparable<Separator> for Around<'_> {
     }
 }
 
-/// A search key like [`Around`], for repeating a search that copies of separators misled.
+/// A search key like [`Around`], for repeating a search that outdated copies of separators misled (see `Tree`).
 pub(super) struct Retry<'k> {
     key: &'k Probe<'k>,
     /// Separators that begin at this key or below are known not to contain the search key; `None` until a search was misled.

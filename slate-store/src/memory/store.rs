@@ -58,7 +58,7 @@ impl LocalMemory {
     }
 
     /// Makes a commit with a last stage, which receives the version of the commit and may fail. Few changes are collected, and then applied like
-    /// those of any commit. Many changes are applied to a copy at once, to save the memory for collecting them.
+    /// those of any commit. Many changes are applied to a copy as they arrive, to save the memory for collecting them.
     fn apply_with_last_stage(&self, changes: &mut Changes<'_>) -> Result<Version> {
         let base = self.root();
         let version = Version(base.version + 1);
@@ -133,7 +133,7 @@ impl LocalStore for LocalMemory {
                 return Ok(version);
             }
         }
-        // In a copy that shares all unchanged leaves with the last commit.
+        // Otherwise in a copy, which shares all unchanged leaves with the last commit.
         let mut root = Root::clone(&self.root());
         let Changed { version, dropped } = change(&mut root, changes)?;
         let next = Arc::new(root);
@@ -155,7 +155,7 @@ impl LocalStore for LocalMemory {
         self.superseded.oldest(|commit, _| commit.held_beside(&last))
     }
 
-    /// `in_memory` is estimated from the number of entries, without values that only old snapshots hold.
+    /// `in_memory` is estimated from the bytes and the number of entries, without values that only old snapshots hold.
     fn size(&self, _: SizeDetail) -> Result<Size> {
         let root = self.root();
         let data: u64 = root.keyspaces.values().map(|tree| tree.extent().bytes).sum();

@@ -20,7 +20,7 @@ const MIN_TRIM: usize = if cfg!(test) { 10 } else { 1 << 10 };
 pub(super) enum Access {
     /// A put or a delete.
     Exclusive,
-    /// An exclusive guard that is checked: it also conflicts with earlier shared guards.
+    /// An exclusive guard: unlike a write, it also conflicts with earlier shared guards.
     Guarded,
     /// A shared guard.
     Shared,
@@ -53,7 +53,7 @@ pub(super) enum Conflict<'k> {
     Range(&'k [u8]),
 }
 
-/// The versions of the last commits that wrote a key or guarded it exclusively, and that guarded it shared; 0 for none.
+/// The versions of the last commit that wrote a key or guarded it exclusively, and of the last one with a shared guard of it; 0 for none.
 #[derive(Clone, Copy, Default)]
 struct Stamps {
     exclusive: Version,
@@ -67,7 +67,7 @@ struct Range {
     version: Version,
 }
 
-/// The recent commits, as far as an open transaction may conflict with them.
+/// The recent commits that an open transaction may conflict with.
 ///
 /// First committer wins: a transaction over version *v* fails to commit if a commit after *v*
 /// - wrote a key, or guarded it exclusively, that the transaction wrote or guarded, or
@@ -77,8 +77,8 @@ struct Range {
 ///
 /// Invariants:
 /// - `open` has the number of open transactions per version that they read.
-/// - For each key that was accessed after the oldest of these versions, `stamps` has the versions of the last accesses, or these
-///   versions are at most `forgotten`; `ranges` likewise.
+/// - For each key that a commit accessed after the oldest of these versions, `stamps` has the versions of the last accesses, unless they are at
+///   most `forgotten`; `ranges` likewise.
 ///
 /// Keys are identified by their hashes. A collision can make a transaction fail without need, and never makes one succeed that
 /// must fail.
@@ -121,7 +121,8 @@ impl CommitLog {
         self.last <= base
     }
 
-    /// Returns the first of these accesses that conflicts with a commit after version `base`.
+    /// Returns the first of these accesses that conflicts with a commit after version `base`; `Forgotten` if the log no longer has all of those
+    /// commits.
     pub(super) fn conflict<'k>(
         &self,
         base: Version,

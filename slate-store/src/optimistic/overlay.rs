@@ -120,7 +120,7 @@ impl<'t, C: Cursor> Overlay<'t, C> {
         }
     }
 
-    /// Moves the snapshot, the writes or both past the cursor's key, as far as they are at it.
+    /// Moves past the cursor's key whichever is at it: the snapshot, the writes or both.
     fn pass(&mut self) -> Result<()> {
         let position = std::mem::replace(&mut self.position, OverlayPosition::None);
         if matches!(position, OverlayPosition::Own | OverlayPosition::Both) {

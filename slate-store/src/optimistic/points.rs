@@ -39,7 +39,7 @@ impl<R: PointReader> PointReader for OptimisticPointReader<'_, R> {
         Ok(())
     }
 
-    /// Keys that the transaction wrote are left to the load itself.
+    /// Requests all keys from the snapshot; `load` puts the transaction's own writes in place of its values.
     fn load_ahead(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
         self.base.load_ahead(keys)
     }

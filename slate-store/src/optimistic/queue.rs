@@ -124,7 +124,7 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Records a failed commit. Only after `Full` nothing of it is visible, and later commits are tried.
+    /// Records a failed commit. After any error except `Full`, no later commit is possible.
     pub(super) fn fail(&self, error: &Error) {
         if !matches!(error, Error::Full(_)) {
             self.has_failed.store(true, Ordering::SeqCst);

@@ -19,7 +19,7 @@ use crate::{
     sync::{Mutex, MutexGuard},
 };
 
-/// Maximum bytes of keys and values in an open transaction, unless the [local store](LocalStore) has a smaller limit. Bounds the memory of a
+/// Maximum bytes of keys and values in an open transaction, unless the [local store](LocalStore) has a limit. Bounds the memory of a
 /// transaction that never ends.
 const MAX_TRANSACTION_BYTES: usize = 1 << 30;
 
@@ -76,7 +76,7 @@ impl<L: LocalStore + Default> Default for Optimistic<L> {
 }
 
 impl<L: LocalStore> Shared<L> {
-    /// Held briefly: while a transaction begins or ends, and for each part of a commit that is checked or recorded.
+    /// Locks the log. It is held briefly: while a transaction begins or ends, and for each part of a commit that is checked or recorded.
     pub(super) fn log(&self) -> MutexGuard<'_, CommitLog> {
         // No code under this lock can panic between two dependent updates.
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
@@ -90,7 +90,7 @@ impl<L: LocalStore> Shared<L> {
         }
     }
 
-    /// Makes a commit, under the commit lock.
+    /// Makes a commit. The caller has the commit lock.
     pub(super) fn apply(&self, mut changes: Changes<'_>, durability: Durability) -> Result<Version> {
         crash_point("before-apply");
         let applied = self.local.apply(&mut changes, durability);

@@ -29,7 +29,7 @@ pub(super) struct Began<L: LocalStore> {
 }
 
 impl<L: LocalStore> Began<L> {
-    /// The transaction must have been opened in the log.
+    /// The caller must have opened the transaction in the log.
     pub(super) fn new(shared: &Arc<Shared<L>>, base: Version) -> Self {
         Self { shared: Arc::clone(shared), base }
     }
@@ -96,7 +96,7 @@ impl<L: LocalStore> OptimisticTransaction<L> {
                 shared.apply(Changes::with_last(&accesses.writes, stage, &mut check), made)?
             }
         };
-        // The log needs no record of a commit for the transaction that made it.
+        // Ends this transaction first: the log records a commit only for open transactions.
         drop(began);
         // Transactions that begin from now on see the commit, so they cannot conflict with it.
         if shared.log().committed(version) == Others::Open {
@@ -119,7 +119,7 @@ impl Accesses {
         self.writes.is_empty() && self.guards.is_empty()
     }
 
-    /// Whether the commit changes data, or can make others conflict.
+    /// Whether there is a write or an exclusive guard: without one, the commit changes nothing for others.
     fn leave_a_trace(&self) -> bool {
         !self.writes.is_empty() || self.guards.iter().any(|(.., access)| *access == Access::Guarded)
     }
@@ -142,7 +142,7 @@ impl Accesses {
 
     /// Records the accesses of the commit `version`.
     fn record<L: LocalStore>(&self, shared: &Shared<L>, version: Version) {
-        // Recording does not fail.
+        // The closure only returns `Ok`.
         let _ = self.writes.each(|keyspace, change| {
             let mut log = shared.log();
             match change {
@@ -174,7 +174,8 @@ struct Streamed {
 }
 
 impl Streamed {
-    /// Fails if a commit after `base` conflicts with these writes. Stores their keys for [`record`](Self::record).
+    /// Fails if a commit after `base` conflicts with these writes; without `base` nothing can conflict. Stores their keys for
+    /// [`record`](Self::record).
     fn check<L: LocalStore>(
         &mut self,
         shared: &Shared<L>,

@@ -11,7 +11,7 @@ use crate::{Ahead, Bounds, Edge, Keyspace, ReadEnd, Result, Version, View, view}
 pub struct OptimisticView<'t, V> {
     snapshot: &'t V,
     writes: &'t WriteSet,
-    /// Ends the reads of its cursors early.
+    /// Ends the reads of cursors and scans early.
     end: Option<ReadEnd>,
 }
 

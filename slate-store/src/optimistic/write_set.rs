@@ -21,7 +21,7 @@ pub(super) struct KeyspaceWrites {
     /// Locked only while the writes are sorted.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
-    /// Deleted ranges. Writes in them are later: deleting a range removes earlier ones.
+    /// Deleted ranges. Deleting a range removes the writes in it, so those that are in it now were made later.
     deleted: Vec<OwnedBounds>,
 }
 

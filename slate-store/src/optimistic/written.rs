@@ -8,9 +8,9 @@ use crate::{Bounds, Write};
 
 /// A transaction's writes to one keyspace in key order, each key once.
 pub(super) enum Written {
-    /// Used while every key is greater than all keys before it.
+    /// Sorted writes. Used as long as each further key is greater than all before it.
     Run(OrderedRun),
-    /// Used otherwise. Needs more memory and time per key.
+    /// Used after any other write, or the deletion of a range with writes. Needs more memory and time per key.
     Tree(BTreeMap<Box<[u8]>, Option<Box<[u8]>>>),
 }
 
@@ -92,7 +92,7 @@ impl Written {
         self.range((Bound::Unbounded, Bound::Unbounded))
     }
 
-    /// The lower bound must not exceed the upper bound.
+    /// Returns the writes within these bounds. The lower bound must not exceed the upper bound.
     pub(super) fn range(&self, (from, to): (Bound<&[u8]>, Bound<&[u8]>)) -> Range<'_> {
         match self {
             Self::Run(run) => run.range(from, to),
@@ -138,7 +138,7 @@ impl OrderedRun {
     }
 
     fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
-        // Reads and writes are often both ascending: then most keys are greater than all written ones.
+        // Reads and writes are often both ascending: then most keys that are read are greater than all written ones.
         self.last().filter(|(last, _)| *last >= key)?;
         let at = self.0.entries.binary_search_by(|entry| entry.of(&self.0.bytes).0.cmp(key)).ok()?;
         self.0.entries.get(at).map(|entry| entry.of(&self.0.bytes).1)

@@ -95,7 +95,7 @@ fn write(table: &mut Table<'_, Bytes, Bytes>, storage: &Backlog, writes: &[Write
 /// Minimum number of writes to append: inserting fewer costs less than opening and closing a gap.
 const FEWEST_APPENDED: usize = 8;
 
-/// Appends the leading writes whose keys are above all keys of the table, and returns their number. redb fills whole
+/// Appends the leading puts whose keys are above all keys of the table, and returns their number. redb fills whole
 /// pages with such entries instead of searching for the position of each.
 fn append(table: &mut Table<'_, Bytes, Bytes>, storage: &Backlog, writes: &[Write<'_>]) -> Result<usize> {
     let Some((first, _)) = writes.first() else { return Ok(0) };

@@ -1,5 +1,5 @@
-//! A storage that continues when the device is full: what does not fit is buffered in memory, in the order of syncs, and written to the device when
-//! it has space again.
+//! A storage that continues when the device is full: writes that do not fit are buffered in memory, in the order of syncs, and written to the device
+//! when it has space again.
 //!
 //! redb accepts nothing after a failed write, not even reads of pages that are not in its cache. So no write of redb fails when the device is full:
 //! redb completes the commit. [`RedbWriter`](super::writer::RedbWriter) undoes this commit by another one and returns [`Full`](crate::Error::Full); both
@@ -33,7 +33,7 @@ use ::redb::{BackendError, StorageBackend};
 use self::epoch::Epoch;
 use crate::files;
 
-/// See the [module](self).
+/// A storage that buffers the writes for which the device has no space; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Backlog {
     device: Arc<dyn StorageBackend>,
@@ -193,7 +193,7 @@ impl Backlog {
         self.buffered.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `direct`, or `buffer` if something is buffered already or the device is full.
+    /// Calls `direct`, or `buffer` if something is buffered already or the device is full. Fails if the limit of the buffer is reached.
     fn or_buffer(
         &self,
         direct: impl Fn() -> io::Result<()>,

@@ -15,7 +15,8 @@ use crate::{Access, BackupProgress, Result, files::Draft, store::PROGRESS_ENTRIE
 /// Cache size for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;
 
-/// Bytes of entries after which the copy is committed, because redb holds the number of each page that a transaction has written.
+/// Bytes of entries after which the copy is committed, because redb holds in memory the number of each page that a transaction
+/// has written.
 const PART: usize = 256 << 20;
 
 /// Copies a snapshot into a new file, table by table. redb has no backup function, and its file must not be copied
@@ -54,7 +55,8 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path, progress: BackupProgress
     draft.publish().map(ControlFlow::Continue)
 }
 
-/// Copies the entries of a table, and commits after each [`PART`]. Returns the transaction to continue with.
+/// Copies the entries of a table, and commits after each [`PART`]. Returns the transaction to continue with; `Break` if
+/// `progress` breaks.
 fn copy_entries(
     from: &ReadOnlyTable<Bytes, Bytes>,
     copy: &Database,

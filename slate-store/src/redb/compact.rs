@@ -35,7 +35,7 @@ impl StepWaits {
         Self { until: now, tried: now }
     }
 
-    /// Whether a call still waits, judged by the time since its last attempt.
+    /// Whether a call still waits: it last tried the step less than a second ago.
     fn is_awaited(self) -> bool {
         const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
         self.tried.elapsed() < BETWEEN_ATTEMPTS
@@ -61,7 +61,7 @@ impl RedbWriter {
         self.opened.guarded(|| self.compact_on(Occasion::Call, &mut permit))
     }
 
-    /// Compacts the file and reports it.
+    /// Compacts the file and traces the result.
     fn compact_on(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         let (begin, before) = (Instant::now(), self.space.length());
         let compacted = self.compact_in(occasion, permit);
@@ -117,7 +117,7 @@ impl RedbWriter {
         occasion != Occasion::Call && stepping.is_about_to_fill() && !self.space.length().is_some_and(has_room)
     }
 
-    /// Does a step of a compaction, as a durable commit.
+    /// Executes a step of a compaction, with at most one durable commit.
     fn step(&self, database: &Database, stepping: &mut Stepping, permit: &mut Permit<'_>) -> Result<()> {
         stepping.step(database, self.opened.storage(), Instant::now() + READING, |transaction| {
             self.commit_to_device(permit, transaction, self.version())?;
@@ -126,8 +126,8 @@ impl RedbWriter {
         })
     }
 
-    /// Executes the next step of a compaction, or all of it if the file is short. `done` is what the last call returned, `None` for the first step.
-    /// Returns `None` when the compaction is complete.
+    /// Executes the next step of a compaction, or all of it if the file is shared, or short and without open snapshots. `done` is what the last
+    /// call returned, `None` for the first step. Returns `None` when the compaction is complete.
     pub(super) fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
         self.check_writable()?;
         let is_short = self.opened.storage().len().is_ok_and(|length| length <= LONGEST_WHOLE);
@@ -214,7 +214,8 @@ impl RedbWriter {
         }
     }
 
-    /// Compacts a file in steps, for a limited time, because it is too large to be compacted as a whole. A later call continues.
+    /// Compacts a file in steps, for a limited time, because compacting it as a whole would take too long. A later call continues. Does nothing if
+    /// the file is shared or a snapshot is open.
     fn compact_in_steps(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         // Pages that a snapshot or another process may read are not freed, so the file would grow.
         if self.opened.sharing == Sharing::WithReaders || self.has_snapshots() {
@@ -231,7 +232,7 @@ impl RedbWriter {
 
     fn steps_within(&self, time: Duration, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         let begin = Instant::now();
-        // `flush` also continues an outdated compaction: if it began anew after each dropped collection or index, it might never end.
+        // `flush` also continues an outdated compaction: if it started over after each dropped collection or index, it might never end.
         let goes_on = |stepping: &Stepping| occasion == Occasion::Flush || stepping.can_go_on();
         let begun = permit.stepping.take().filter(goes_on);
         let mut stepping = self.begun_or_new(begun, permit)?;
@@ -267,7 +268,7 @@ impl RedbWriter {
         let manner = if steps_are_forced { Some(Manner::Steps) } else { self.space.should_compact(occasion) };
         match manner {
             None => {}
-            // The compaction fails at once, which is reported.
+            // Fails at once because of the snapshot, which the trace reports.
             Some(Manner::Whole) if self.has_snapshots() => drop(self.compact_on(occasion, permit)),
             Some(Manner::Whole) => match self.inspect(begin.checked_add(occasion.patience()), permit) {
                 Ok(Inspected::Sound) => drop(self.compact_on(occasion, permit)),

@@ -37,7 +37,7 @@ pub(super) struct CountedStorage {
     storage: Arc<dyn StorageBackend>,
     transferred: Arc<Transferred>,
     is_new: bool,
-    /// Why redb must not write; `None` if it may. Determined at its first write, when redb has locked the file.
+    /// The reason why redb must not write, if any. Determined at its first write, when redb has locked the file.
     damaged_free_pages: OnceLock<Option<String>>,
 }
 

@@ -102,7 +102,8 @@ impl RedbCursor {
         Self { keyspace, bounds: OwnedBounds::of(bounds), cell, snapshot }
     }
 
-    /// Adds to an error the key of the last entry, and leaves the cursor without a position.
+    /// Adds the key of the last entry, or else the start of the bounds, to an error of damaged bytes. Leaves the cursor
+    /// without a position.
     #[cold]
     fn failed(&mut self, error: Error) -> Error {
         let last = self.cell.with_dependent_mut(|_, place| {

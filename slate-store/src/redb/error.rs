@@ -151,8 +151,8 @@ fn by_meaning(error: RedbError, context: Context) -> Error {
     }
 }
 
-/// Maps an I/O error during operation. Only a full device has an error kind of its own: a missing file or missing
-/// permissions already fail when the database is opened.
+/// Maps an I/O error during operation to `Full`, `Corrupt` or `Io`. A missing file or missing permissions already fail
+/// when the database is opened.
 fn by_io(error: io::Error, context: Context) -> Error {
     match error.kind() {
         kind if files::is_full(kind) => Error::Full(Box::new(context.because(error))),

@@ -30,8 +30,8 @@ pub(super) enum Found {
     Redb,
 }
 
-/// Reads the first bytes of a storage before redb does. redb would return `Corrupted` for a file of a later version,
-/// and would create a new database in an empty file.
+/// Checks the first bytes of a storage before redb opens it. redb would return `Corrupted` for a file of a later
+/// version, and would create a new database in an empty file.
 pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]) -> io::Result<()>) -> Result<Found> {
     let context = |detail: &'static str| Box::new(at(path, Context::new(detail)));
     if len == 0 {
@@ -56,7 +56,7 @@ pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]
     Ok(Found::Redb)
 }
 
-/// Reads the first bytes of storage that the caller supplied.
+/// Like [`inspect`], for storage that the caller supplied.
 pub(super) fn inspect_storage(storage: &impl StorageBackend) -> Result<Found> {
     let failed = |error| Error::Io(Box::new(Context::new("while reading the storage's length").because(error)));
     inspect(None, storage.len().map_err(failed)?, |bytes| storage.read(0, bytes))
@@ -74,7 +74,7 @@ pub(super) fn write_mark(transaction: &WriteTransaction) -> Result<()> {
     Ok(())
 }
 
-/// Checks the layout version of an existing database.
+/// Fails unless an existing database has the layout version that this version of Slate reads.
 pub(super) fn check_mark(transaction: &ReadTransaction, path: Option<&Path>) -> Result<()> {
     let foreign = || Error::WrongFormat(Box::new(at(path, Context::new("a redb file that Slate did not create"))));
     let table = match transaction.open_table(MARK) {

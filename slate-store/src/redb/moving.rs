@@ -16,13 +16,14 @@ use super::{
 };
 use crate::Result;
 
-/// Bytes of leaves that one step searches for leaves to move. It reads only their branches, about a hundredth of that.
+/// Bytes of leaves that a step (`steps.rs`) searches for leaves to move. It reads only their branches, about a hundredth of that.
 pub(super) const SEARCHED: u64 = 64 << 20;
 
-/// Bytes of leaves after which a step moves no more.
+/// A step moves about this many bytes of leaves.
 const MOVED: u64 = 4 << 20;
 
-/// Returns where a file with pages of `used` bytes could end: with space for redb's own tables and for the pages that each step replaces.
+/// Returns the offset at which a file with pages of `used` bytes could end: with space for redb's own tables and for the pages that each step
+/// replaces.
 pub(super) fn end(used: u64) -> u64 {
     used.saturating_add(used / 64).saturating_add(ROOM)
 }

@@ -59,9 +59,9 @@ pub(super) struct OpenedFile {
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
     pub(super) transferred: Arc<Transferred>,
-    /// What redb reads and writes, and pages are read from without redb.
+    /// The storage under redb. Compactions and checks also read its pages without redb.
     pub(super) storage: Arc<Backlog>,
-    /// [`Sharing::WithReaders`] also for a reader that found the file shared.
+    /// How the file is shared: [`Sharing::WithReaders`] also for a reader that found it shared.
     pub(super) sharing: Sharing,
     pub(super) poison: Poison,
 }
@@ -88,7 +88,7 @@ impl OpenedFile {
         guarded(&self.poison, self.path.as_deref(), call)
     }
 
-    /// Calls `read`, and returns the bytes that redb read from the storage meanwhile.
+    /// Calls `read`, and returns its result and the bytes that redb read from the storage meanwhile, in all threads.
     pub(super) fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
         let before = self.transferred.read();
         let result = read();
@@ -152,7 +152,7 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<OpenedFile> {
 /// a writer repairs it and does not close it.
 const LONGEST_REPAIR_BY_OTHERS: Duration = Duration::from_secs(1);
 
-/// Opens the file for reading, as it is shared. A file that was not closed properly is first opened for writing, which repairs it.
+/// Opens the file for reading, shared if its writer shares it. A file that was not closed properly is first opened for writing, which repairs it.
 fn to_read(path: &Path, options: &Options, transferred: &Arc<Transferred>) -> Result<(Handle, Arc<Backlog>, Sharing)> {
     let opening = |error| error::opening(error, Some(path), Access::ReadOnly);
     let start = Instant::now();
@@ -246,7 +246,7 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
     Ok(OpenedFile { storage, handle, path: None, transferred, sharing, poison }.buffer_what_does_not_fit(options))
 }
 
-/// Fails if the file at `path` is not a database. Called before redb opens it.
+/// Fails unless the file at `path` begins as a redb file. Called before redb opens it.
 fn check_format(path: &Path) -> Result<()> {
     let looking = "while opening it";
     let metadata = path.metadata().map_err(|error| match error.kind() {
@@ -258,7 +258,7 @@ fn check_format(path: &Path) -> Result<()> {
         return wrong("it is a folder");
     }
     let mut file = File::open(path).map_err(|error| match error.kind() {
-        // A file that cannot be read is not a read-only database.
+        // `files::failed` would report a read-only database.
         io::ErrorKind::PermissionDenied => Error::Io(Box::new(Context::new(looking).at(path).because(error))),
         _ => files::failed(error, looking, path),
     })?;

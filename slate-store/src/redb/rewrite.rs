@@ -2,8 +2,8 @@
 //! moves pages without merging them. Entries that are removed and inserted again in their order take full pages, in the first region of
 //! the file that has free ones.
 //!
-//! The leaves of a step are read at the same time, before redb needs them (`pages/leaves.rs`): with data larger than memory most of
-//! them come from the device, which serves several reads in hardly more time than one. If they are sparse, their entries are
+//! A step of a compaction (`steps.rs`) reads several of its leaves at the same time, before redb reads them one by one
+//! (`pages/leaves.rs`): a device serves several reads in hardly more time than one. If the leaves are sparse, their entries are
 //! rewritten. The pages that one commit frees are reused by the commits after the next one.
 
 use std::ops::Bound;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Result;
 
-/// Bytes of leaves that one step reads.
+/// Bytes of leaves that one step (`steps.rs`) reads.
 pub(super) const STEP: u64 = 4 << 20;
 
 /// Free bytes in the file with which filling does not lengthen it.
@@ -56,7 +56,7 @@ pub(super) fn fill(
 }
 
 /// Returns whether more than a fifth of the leaves' space is empty, apart from the space at the end of each page in which no further
-/// entry fits. Larger entries have pages of their own.
+/// entry fits. `false` for fewer than [`FEWEST_LEAVES`] leaves, or if a page has space for only one entry.
 fn is_sparse(leaves: &[&LeafPlace], contents: &[LeafContent]) -> bool {
     let entries: u64 = contents.iter().map(|content| content.entries).sum();
     let stored: u64 = contents.iter().map(|content| content.bytes).sum();

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{Bounds, Keyspace, Result, Version, View, superseded::Superseded, view};
 
-/// A keyspace's table; `None` if the keyspace was never written to.
+/// A keyspace's table; `None` if the keyspace was never written to or was dropped.
 pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;
 
 /// A snapshot of a [`RedbStore`](super::RedbStore). While it is open, redb does not reuse the pages that it shows, and
@@ -28,7 +28,7 @@ pub(super) struct Inner {
     /// The opened tables. Opening a table reads redb's catalog, so each is opened once.
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
     version: Version,
-    /// redb closes the file and releases its lock when its `Database` is dropped, even if read transactions are open.
+    /// Keeps the database open: redb closes the file and releases its lock when its `Database` is dropped, even if read transactions are open.
     opened: Arc<OpenedFile>,
 }
 

@@ -1,9 +1,8 @@
 //! Decides when the file is compacted without an explicit call.
 //!
-//! redb lengthens the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database
-//! fill such pages (`rewrite.rs`) and compact a file that is a fifth longer than expected, if it is [short
-//! enough](Occasion::limit). The expected length is the length after the last compaction plus the bytes that transactions have added
-//! since.
+//! redb lengthens the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database compact a file of
+//! [`SHORTEST`] bytes or more that is over a fifth longer than expected, which also fills such pages (`rewrite.rs`). The expected length is the
+//! length after the last compaction plus [9/8](EIGHTHS) of the bytes that transactions have added since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on compactions. Compaction is skipped while a
 //! snapshot is open. A file that is too long, or that takes [too long](Occasion::patience) to read when it is closed, is compacted in steps
@@ -18,7 +17,7 @@ use std::{
 use super::{apply::Written, options::Options};
 use crate::files;
 
-/// The length of the file and what is known of its contents. Without a path the file is not compacted.
+/// The length of the file and what is known of its contents. Without a path, the file is compacted only by explicit calls.
 pub(super) struct Space {
     path: Option<PathBuf>,
     /// The bytes of redb's cache.
@@ -96,14 +95,14 @@ impl Occasion {
     }
 }
 
-/// A file of up to this length is compacted whole by a call for a compaction in steps: that takes a second or two, if its data are in
-/// memory, and steps leave some free pages.
+/// `compact_while` compacts a file of up to this length as a whole: that takes a second or two if the data are in memory, and steps would leave
+/// some free pages.
 pub(super) const LONGEST_WHOLE: u64 = 256 << 20;
 
 /// The longest time that closing the database spends on steps.
 const LONGEST_STEPS: Duration = Duration::from_secs(30);
 
-/// The least length in bytes of a file that is compacted.
+/// Minimum length in bytes of a file that is compacted without an explicit call.
 const SHORTEST: u64 = 16 << 20;
 
 /// The greatest length of a file that is compacted as a whole, as a multiple of the [limit](Occasion::limit) of its expected length.
@@ -135,7 +134,7 @@ impl Space {
         state.is_guessed |= written.has_dropped;
     }
 
-    /// Returns whether the file is to be compacted on this occasion, and how.
+    /// Returns how the file should be compacted on this occasion; `None` if it should not.
     pub(super) fn should_compact(&self, occasion: Occasion) -> Option<Manner> {
         let state = self.state();
         let length = self.occupied(&state)?;

@@ -122,12 +122,12 @@ impl Stepping {
         self.used.saturating_add(self.changed)
     }
 
-    /// Returns whether another compaction can continue from this place.
+    /// Returns whether the next compaction can continue this one.
     pub(super) fn can_go_on(&self) -> bool {
         !(self.is_outdated() || self.is_over() && self.changed > 0)
     }
 
-    /// Returns whether a call executes this compaction.
+    /// Returns whether a call executes this compaction: its last step was less than [`CALL`] ago.
     pub(super) fn belongs_to_a_call(&self) -> bool {
         self.called.is_some_and(|called| called.elapsed() < CALL)
     }

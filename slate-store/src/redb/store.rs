@@ -108,12 +108,12 @@ impl LocalStore for LocalRedb {
         panic.map_or(written, |payload| resume_unwind(payload))
     }
 
-    /// redb does not move pages that an open snapshot may read. All pages are compared with their checksums first.
+    /// Fails with [`Conflict`](crate::Error::Conflict) while a snapshot is open. All pages are compared with their checksums first.
     fn compact(&self) -> Result<()> {
         self.writer.compact()
     }
 
-    /// A file with up to 256 MiB, and one that is shared with readers, is compacted in one step.
+    /// A file of up to 256 MiB, and one that is shared with readers, is compacted as a whole.
     fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
         self.writer.compact_step(done)
     }
@@ -137,7 +137,7 @@ impl LocalStore for LocalRedb {
     }
 
     /// Does not report `data`, because that would read every page. Pages of redb's own tables, and those that only snapshots need, count as free.
-    /// Storage supplied by the caller does not report its length.
+    /// For storage supplied by the caller nothing is reported.
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let Some(path) = &self.writer.opened.path else { return Ok(Size::default()) };
         let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;

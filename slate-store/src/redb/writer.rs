@@ -91,7 +91,7 @@ impl RedbWriter {
         Version(self.version.load(Ordering::Acquire))
     }
 
-    /// Waits for the permit to write. Fails while the device is full.
+    /// Waits for the permit to write. Fails if the database is read-only, or while the device is full.
     pub(super) fn permit(&self) -> Result<Permit<'_>> {
         self.check_writable()?;
         let mut permit = self.lock();
@@ -104,7 +104,7 @@ impl RedbWriter {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes to the device what did not fit earlier.
+    /// Writes the backlog to the device.
     fn clear_backlog(&self, permit: &mut Permit<'_>) -> Result<()> {
         match self.opened.storage.clear() {
             Cleared::All => {
@@ -302,7 +302,7 @@ impl RedbWriter {
     ///
     /// While a reader of the previous commit is open, redb cannot free the replaced pages right after this commit; the next commit frees them.
     /// Freeing them here would leave writes in redb's write buffer until the next durable commit, and until then each page read while the cache is
-    /// full would search that buffer. In a file shared with readers, always the next commit frees them.
+    /// full would search that buffer. In a file shared with readers, the next commit always frees them.
     fn commit_with_room(&self, permit: &mut Permit<'_>, transaction: WriteTransaction, version: Version) -> Result<()> {
         let storage = &self.opened.storage;
         if storage.is_behind() {

@@ -66,7 +66,7 @@ pub(super) fn make(path: &Path) -> Result<()> {
 /// Returns the paths of all files in the database's directory.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: io::Error| match error.kind() {
-        // A directory that cannot be read is not a read-only database.
+        // `files::failed` would report a read-only database.
         io::ErrorKind::PermissionDenied => {
             Error::Io(Box::new(Context::new("while listing its files").at(path).because(error)))
         }

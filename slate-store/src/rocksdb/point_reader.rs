@@ -27,8 +27,8 @@ impl<'r> Loaded<'r> {
         Ok(())
     }
 
-    /// Reads the keys by stepping and returns `true` if they are close together. After one load whose keys are far
-    /// apart, no later load tries to step.
+    /// Reads ascending keys of one keyspace by stepping, and returns `true`, if they are close together. After one load
+    /// whose keys are far apart, no later load tries to step.
     fn walk(&mut self, from: &'r RocksSnapshot, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
         let Some((keyspace, _)) = keys.first() else { return Ok(false) };
         let is_candidate = self.locality.allows_stepping(keys)

@@ -50,7 +50,7 @@ impl<'r> SteppingReader<'r> {
         }
     }
 
-    /// Reads ascending keys, and returns how close together they are. Returns `None` without a result if there are many deleted keys among them.
+    /// Reads ascending keys, and returns how close together they are. Returns `None` and reads nothing if too many deleted keys are among them.
     pub(super) fn load(&mut self, keys: &[&[u8]]) -> Result<Option<KeyLocality>> {
         let read = self.read(keys);
         if read.is_err() {
@@ -86,13 +86,13 @@ impl<'r> SteppingReader<'r> {
         Ok(if is_near { KeyLocality::Near } else { KeyLocality::Far })
     }
 
-    /// Returns the value of the key with this index.
+    /// Returns the value of the key at this position of the last load; `None` if the key is missing.
     pub(super) fn loaded(&self, index: usize) -> Option<&[u8]> {
         let (start, end) = (*self.places.get(index)?)?;
         self.bytes.get(start..end)
     }
 
-    /// Steps forward to the first key at or after `key`, if it is near.
+    /// Steps forward to the first key at or after `key`. Returns `false` if that takes too many steps.
     fn step_to(&mut self, key: &[u8]) -> Result<bool> {
         self.iterate.step_to(key, &mut { STEPS_PER_KEY })
     }

@@ -54,7 +54,7 @@ impl LocalStore for LocalRocks {
     }
 
     /// Dropping a keyspace is one range delete for any number of keys. RocksDB frees their space when it merges files, or in
-    /// [`compact`](Self::compact). A write buffer of 8 MiB or more is flushed in the background.
+    /// [`compact`](Self::compact). After a drop, a write buffer of 8 MiB or more is flushed in the background.
     fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
         let version = self.writer.apply(changes)?;
         match durability {

@@ -93,8 +93,8 @@ fn blocks(cache: &Cache) -> BlockBasedOptions {
     blocks
 }
 
-/// Returns the number of background jobs: the number of processors, but at least two, so that write buffers are flushed
-/// while files are merged.
+/// Returns the number of background jobs: the number of processors, but at most eight, and at least two, so that write buffers are flushed while
+/// files are merged.
 fn background_jobs() -> i32 {
     let processors = thread::available_parallelism().map_or(2, usize::from);
     i32::try_from(processors.clamp(2, 8)).unwrap_or(2)

@@ -112,7 +112,7 @@ impl RocksDbWriter {
         self.opened.writable()?.flush_opt(&options).map_err(error::storage)
     }
 
-    /// Syncs the log to the device.
+    /// Syncs the log to the device. Does nothing if the database was opened read-only.
     pub(super) fn flush(&self) -> Result<()> {
         if self.opened.access == Access::ReadOnly {
             return Ok(());

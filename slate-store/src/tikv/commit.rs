@@ -66,7 +66,7 @@ pub(super) struct Guarded {
 /// The keyspace of definitions, whose keys every writer guards.
 const DEFINITIONS: Keyspace = Keyspace(0);
 
-/// Number of keys read at a time to delete a range, and the maximum number of keys in a range that a transaction deletes.
+/// Number of keys read at a time to delete a range, and the maximum number of mutations of a transaction that deletes one.
 const DELETED_PAGE: u32 = 1024;
 const MAX_DELETED: usize = 32_768;
 
@@ -283,7 +283,8 @@ impl<'l> Made<'l> {
         }
     }
 
-    /// Writes the current value of a key again, or deletes it again if it is missing: this conflicts with others and changes nothing.
+    /// Writes the snapshot's value of a key again, or deletes the key again if it is missing: this conflicts with others and changes nothing. Does
+    /// nothing if the transaction writes the key.
     fn repeat(&mut self, snapshot: &TikvSnapshot, keyspace: Keyspace, key: &[u8]) -> Result<()> {
         let at = self.layout.entry(keyspace, key);
         if let Entry::Vacant(vacant) = self.mutations.entry(at) {

@@ -39,7 +39,7 @@ const TWO_PHASES: u64 = 3;
 /// The requests of a commit, as the client divides it: into parts of [`PART`] bytes of each region.
 #[derive(Clone, Copy)]
 struct Requests {
-    /// Requests that write.
+    /// Requests that write keys.
     writes: u64,
     /// Requests that commit the written keys except for the first.
     commits: u64,
@@ -63,7 +63,7 @@ impl Requests {
         Self { writes: spread + parts(all), commits: others }
     }
 
-    /// Returns the number of requests in two phases: also those for the timestamp and for the first key.
+    /// Returns the number of requests of a commit in two phases, including those for the timestamp and for the first key.
     fn in_two_phases(self) -> u64 {
         self.writes + 2 + self.commits
     }
@@ -111,7 +111,8 @@ impl Cluster {
         Err(self.undo(begun, failure).await)
     }
 
-    /// Removes the locks of a refused transaction. Nodes refuse that for a committed one.
+    /// Removes the locks of a refused transaction. Nodes refuse that for a committed one. Returns the failure; its outcome is unknown if the locks
+    /// were not removed.
     ///
     /// Does nothing after an unknown outcome: removing locks could undo a part of a commit.
     async fn undo(&self, begun: &mut Transaction, mut failure: CommitFailure) -> CommitFailure {

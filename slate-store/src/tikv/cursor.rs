@@ -16,7 +16,7 @@ use crate::{
     bounds::{Landing, OwnedBounds},
 };
 
-/// A cursor that reads pages of growing size. After two pages in one direction it requests the next one ahead.
+/// A cursor that reads pages of growing size. From the second page in one direction on, it requests the next page ahead.
 pub struct TikvCursor {
     snapshot: TikvSnapshot,
     keyspace: Keyspace,
@@ -115,7 +115,7 @@ impl TikvCursor {
         self.snapshot.cluster.layout.entry_prefix()
     }
 
-    /// Makes an entry the current one, and reads its value if that is large.
+    /// Makes the entry at this position the current one, and reads its value if that is large. Returns whether there is one.
     fn settle(&mut self, at: Option<usize>) -> Result<bool> {
         (self.at, self.large) = (None, None);
         let prefix = self.prefix();

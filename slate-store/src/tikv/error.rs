@@ -117,7 +117,7 @@ pub(super) fn own_commit(error: &ClientError, began: u64) -> Option<u64> {
 #[derive(Debug)]
 pub(super) struct CommitFailure {
     pub(super) error: Error,
-    /// Whether the transaction did not commit, so that its locks may be removed.
+    /// Whether the commit certainly failed, so that its locks may be removed.
     pub(super) is_certain: bool,
     /// The stored key over which transactions conflict, and the timestamp of the other commit.
     pub(super) conflict: Option<(Vec<u8>, u64)>,

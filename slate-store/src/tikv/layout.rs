@@ -115,7 +115,8 @@ impl Layout {
         Some((start, end))
     }
 
-    /// Returns the keyspace and the key of a stored entry, or of the guarded key that the stripe `at` belongs to.
+    /// Returns the keyspace and the key of a stored entry, or of the guarded key that the stripe `at` belongs to; `None` for any other
+    /// stored key.
     pub(super) fn read<'k>(&self, at: &'k [u8]) -> Option<(Keyspace, &'k [u8])> {
         let (area, rest) = at.strip_prefix(&*self.prefix)?.split_first()?;
         let (keyspace, key) = rest.split_first_chunk()?;
@@ -127,7 +128,7 @@ impl Layout {
         }
     }
 
-    /// Returns the number of a stripe.
+    /// Returns the number of the stripe at a stored key; `None` for any other stored key.
     pub(super) fn read_stripe(&self, at: &[u8]) -> Option<u8> {
         let area = at.strip_prefix(&*self.prefix)?.first()?;
         if *area == b'g' { at.last().copied() } else { None }

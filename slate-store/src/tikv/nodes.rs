@@ -62,7 +62,7 @@ impl Nodes {
     }
 }
 
-/// No code under these locks can panic between two dependent updates.
+/// Locks the state. A poisoned lock is sound: no code under these locks can panic between two dependent updates.
 pub(super) fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

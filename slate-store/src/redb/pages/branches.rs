@@ -82,7 +82,8 @@ impl Branches<'_> {
         Ok(all)
     }
 
-    /// Returns how many branches are above each leaf: as many for all leaves, so this tells which children are leaves.
+    /// Returns the number of branches above a leaf. It is the same for all leaves, so it shows which children are
+    /// leaves.
     pub(super) fn height(&self, root: Root, widths: Widths) -> Walked<usize> {
         let (mut height, mut page) = (0, root);
         loop {

@@ -126,8 +126,8 @@ pub(super) fn header_to_write(storage: &dyn StorageBackend) -> io::Result<Header
     Ok(Header::read(&bytes).map_or(HeaderToWrite::Damaged, HeaderToWrite::Sound))
 }
 
-/// Returns the header of a new file with [smaller regions](NEW_REGION_PAGES); `None` if `header` is not one. redb reads the size of the regions
-/// from the header, and never changes it.
+/// Returns the header of a new file with [smaller regions](NEW_REGION_PAGES); `None` if `header` does not have the length of a header. redb
+/// reads the size of the regions from the header, and never changes it.
 pub(in crate::redb) fn with_new_regions(header: &[u8]) -> Option<Vec<u8>> {
     let mut header = (header.len() == SIZE).then(|| header.to_vec())?;
     header.get_mut(REGION_DATA_PAGES..)?.first_chunk_mut().map(|pages| *pages = NEW_REGION_PAGES.to_le_bytes())?;

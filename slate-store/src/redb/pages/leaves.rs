@@ -141,7 +141,7 @@ pub(in crate::redb) fn read(storage: &dyn StorageBackend, leaves: &[&LeafPlace])
             parts.map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || read(part)))).collect();
         let contents = begun.into_iter().map(|(part, thread)| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // No thread can be started.
+            // The thread could not be started, so this one reads the leaves.
             Err(_) => read(part),
         });
         Ok(contents.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())

@@ -121,8 +121,8 @@ impl<'w> PageWalk<'w> {
     }
 }
 
-/// Returns what is wrong with the list of free pages that redb takes from the file when it opens it for writing. redb does not compare its
-/// checksums. Without such a list redb finds the free pages itself, and compares all checksums.
+/// Returns what is wrong with the list of free pages that redb takes from the file when it opens it for writing; `None` if it is sound or
+/// missing. redb does not compare its checksums. Without such a list redb finds the free pages itself, and compares all checksums.
 pub(in crate::redb) fn damage_of_free_pages(storage: &dyn StorageBackend) -> io::Result<Option<String>> {
     let header = match header_to_write(storage)? {
         HeaderToWrite::WithoutFreePages => return Ok(None),

@@ -57,7 +57,7 @@ pub fn within<R>(limit: Option<usize>, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Calls `work`, which parses something that was counted before: a definition when it was stored.
+/// Calls `work` without counting the constants that it parses. They were counted before: those of a definition when it was stored.
 pub fn uncounted<R>(work: impl FnOnce() -> R) -> R {
     let _outer = Outer { limit: LIMIT.get(), constants: CONSTANTS.replace(None) };
     work()
@@ -82,7 +82,7 @@ pub(crate) fn exceeded(what: &str) -> Error {
     Error::new(Code::EXCEEDED_MEMORY_LIMIT, message)
 }
 
-/// Adds the field that was computed to the error of a call whose values exceed its limit.
+/// Adds the computed field to an error of exceeded memory. Returns other errors unchanged.
 #[cold]
 pub(crate) fn located(error: Error, field: &[u8]) -> Error {
     if error.code() == Code::EXCEEDED_MEMORY_LIMIT { error.at(String::from_utf8_lossy(field)) } else { error }
@@ -97,7 +97,7 @@ pub(crate) fn too_many() -> Error {
 /// Fails if the accumulators of one group take too many bytes.
 ///
 /// # Errors
-/// `ExceededMemoryLimit` (146) if it takes more than the limit of the call allows.
+/// `ExceededMemoryLimit` (146) if they take more than half of the limit of the call, or more than 256 MiB if none is set.
 #[inline]
 pub fn check_group(bytes: usize) -> Result<()> {
     if bytes <= LEAST_LIMIT / 2 || bytes <= group_limit() {
@@ -106,7 +106,7 @@ pub fn check_group(bytes: usize) -> Result<()> {
     Err(exceeded("the accumulators of one group take"))
 }
 
-/// Counts a constant that was computed, or a regular expression that was compiled, while parsing.
+/// Counts a constant that was computed, or a regular expression that was compiled, while parsing. Does nothing outside of [`within`].
 ///
 /// # Errors
 /// `ExceededMemoryLimit` (146) if all of the call together exceed its limit.

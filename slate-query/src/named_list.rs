@@ -17,7 +17,7 @@ struct Places {
     table: HashTable<usize>,
 }
 
-/// What a list is searched by.
+/// A name by which a list is searched.
 pub(crate) trait ListName {
     fn as_bytes(&self) -> &[u8];
 }

@@ -99,7 +99,7 @@ impl Pattern {
         Self::compile(source, options, wanted).map(|(pattern, _)| pattern)
     }
 
-    /// Compiles a pattern. Returns also its memory, in bytes.
+    /// Compiles a pattern. Returns it and its memory in bytes.
     fn compile(source: &[u8], options: &[u8], wanted: Use) -> Result<(Self, usize)> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));

@@ -66,7 +66,7 @@ impl Sink {
     /// Parses a stage if it is a `$out` or `$merge`.
     ///
     /// # Errors
-    /// MongoDB's codes.
+    /// MongoDB's codes for an invalid argument; `NotImplemented` (238) for a collection of another database.
     pub fn parse(stage: Doc<'_>, bindings: &Bindings) -> Result<Option<Self>> {
         let mut elements = stage.elements();
         let (Some(only), None) = (elements.next(), elements.next()) else { return Ok(None) };

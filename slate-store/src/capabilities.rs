@@ -35,8 +35,8 @@ pub struct Capabilities {
     /// Whether shared guards of one key never conflict with each other. If not, only those within one process and in keyspace 0 never do; any
     /// other two guards of one key may conflict, whatever their kind.
     pub shared_guards: bool,
-    /// Whether the [last stage](crate::Transaction::commit_with) of a commit receives the version of the commit, and may write without limit. If
-    /// not, it receives the version of the view, and has the limits of the transaction.
+    /// Whether the [last stage](crate::Transaction::commit_with) of a commit receives the version of the commit, and may exceed the limits of the
+    /// transaction. If not, it receives the version of the view, and has the limits of the transaction.
     pub commit_versions: bool,
 }
 

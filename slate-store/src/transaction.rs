@@ -27,8 +27,9 @@ pub trait Transaction: Send + 'static {
     /// of `writes` is applied, and the transaction stays usable. Any failure of the backend's storage.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
 
-    /// Deletes all keys within `bounds` that exist when the transaction commits, including those that others committed after its view. On some
-    /// backends the cost grows with the number of keys.
+    /// Deletes all keys within `bounds` that exist when the transaction commits; without
+    /// [`ranges_conflict`](crate::Capabilities::ranges_conflict), those that its view shows. On some backends the cost grows with the number of
+    /// keys.
     ///
     /// Earlier writes of the transaction in the range are removed, later ones remain. The delete conflicts with transactions that commit later and
     /// wrote or guarded a key in the range.
@@ -58,8 +59,8 @@ pub trait Transaction: Send + 'static {
     fn commit(self, durability: Durability) -> Result<Version>;
 
     /// Commits all writes and those that `last` makes, atomically. `last` is called at most once, with the version of the commit, which its keys
-    /// and values may contain. Its writes are applied after all others and can be of any size: a backend on this machine does not hold them in
-    /// memory. Writes are cheapest in ascending order of keys.
+    /// and values may contain. Its writes are applied after all others. With [`commit_versions`](crate::Capabilities::commit_versions) they may
+    /// exceed the limits of the transaction. Writes are cheapest in ascending order of keys.
     ///
     /// `last` runs while other commits wait. It must not use the store.
     ///

@@ -31,7 +31,8 @@ pub trait View: Clone + Send {
         None
     }
 
-    /// Returns how many requests they have made; concurrent ones count each. `None` as for [`round_trips`](Self::round_trips).
+    /// Returns how many requests this view, its clones and everything opened on them have made; concurrent ones count each. `None` as for
+    /// [`round_trips`](Self::round_trips).
     fn requests(&self) -> Option<u64> {
         None
     }
@@ -126,9 +127,9 @@ pub trait View: Clone + Send {
         count_steps(&mut self.cursor(keyspace, bounds)?, should_continue)
     }
 
-    /// Calls `read`, and returns the bytes that the backend meanwhile read from its files, because its own cache did not have them, or received
-    /// over a network. They may come from the operating system's page cache. A backend that cannot distinguish queries includes the reads of other
-    /// threads. `None`, the default: unknown.
+    /// Calls `read`, and returns its result and the bytes that the backend meanwhile read from its files, because its own cache did not have them,
+    /// or received over a network. They may come from the operating system's page cache. A backend that cannot distinguish queries includes the
+    /// reads of other threads. `None`, the default: unknown.
     fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
         (read(), None)
     }
@@ -152,7 +153,7 @@ pub(crate) fn scan_steps<B>(
     Ok(None)
 }
 
-/// Counts the entries within a cursor's bounds by stepping over them.
+/// Counts the entries within a cursor's bounds by stepping over them; `None` once `should_continue` returns false.
 ///
 /// # Errors
 /// Any failure of the backend's storage.
@@ -207,7 +208,7 @@ pub trait Cursor {
     }
 }
 
-/// A reader of single keys that keeps the values of its last load alive.
+/// A reader of single keys that holds the values of its last load.
 pub trait PointReader {
     /// Reads many keys, of any keyspaces, in one round trip at most. Sorted keys are cheapest; keys may repeat, and need not exist.
     /// [`loaded`](Self::loaded)`(i)` then lends the value of `keys[i]` until the next `load`.
@@ -227,8 +228,8 @@ pub trait PointReader {
         Ok(false)
     }
 
-    /// Returns the value of the key with that index in the last [`load`](Self::load). `None` if the key does not exist or
-    /// the index is out of range.
+    /// Returns the value of the key at position `index` of the last [`load`](Self::load). `None` if the key does not exist or the position is out
+    /// of range.
     fn loaded(&self, index: usize) -> Option<&[u8]>;
 
     /// Returns the same value, shared instead of copied. `None` on the same backends as [`Cursor::shared`], and for a value that the

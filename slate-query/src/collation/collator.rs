@@ -21,8 +21,8 @@ pub(super) struct Collator {
 /// Stands for a space other than U+0020: the second punctuation character in Unicode's order, which texts rarely contain.
 const UNDERTIE: char = '\u{203f}';
 
-/// Returns a text in which spaces other than U+0020 are punctuation, if it has any and all its characters are in the table
-/// that ICU has for Latin text.
+/// Turns spaces other than U+0020 into punctuation; `None` unless the text has one and all its characters are in ICU's table
+/// for Latin text.
 ///
 /// A weight in that table contains the tertiary difference between U+0020 and the other spaces, while the weight up to which
 /// characters are ignored is that of U+0020 without it (`miniVarTop` in ICU's `collationfastlatin.cpp`). The other spaces are
@@ -105,7 +105,7 @@ impl Collator {
         self.ignores_spaces_only
     }
 
-    /// Bytes that compare as the strings do. Invalid UTF-8 is replaced.
+    /// Returns bytes that compare as the strings do; none if the call has ended. Invalid UTF-8 is replaced.
     pub(super) fn sort_key(&self, text: &[u8]) -> Vec<u8> {
         let visible = std::str::from_utf8(text).ok().filter(|_| self.ignores_spaces_only).and_then(with_visible_spaces);
         let text = visible.as_deref().map_or(text, str::as_bytes);

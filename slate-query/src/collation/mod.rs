@@ -198,7 +198,7 @@ fn check(completed: &CollationOptions) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether accents are compared from the end of a string, as in Canadian French.
+/// Returns whether the locale is Canadian French, which by default compares accents from the end of a string.
 fn is_french_canadian(locale: &str) -> bool {
     let name = locale.split('@').next().unwrap_or_default();
     name.eq_ignore_ascii_case("fr_CA")

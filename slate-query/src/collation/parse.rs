@@ -121,7 +121,8 @@ fn strength(element: Element<'_>) -> Result<Option<u8>> {
     }
 }
 
-/// Parses a language, optionally with a script, a country and the like after `_` or `@`.
+/// Returns whether MongoDB has collations for the locale's language. Does not check the script, the country and the like after `_`
+/// or `@`.
 fn is_known(locale: &str) -> bool {
     let language = locale.split(['_', '@']).next().unwrap_or_default();
     LANGUAGES.binary_search(&language).is_ok() || MORE_LANGUAGES.binary_search(&language).is_ok()

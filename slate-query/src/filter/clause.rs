@@ -66,7 +66,7 @@ impl<'a> ClauseScope<'a> {
         Self { collation: None, ..self }
     }
 
-    /// Returns the scope one nesting level further in.
+    /// Returns the scope one nesting level further in. Fails with `Overflow` (15) beyond [`MAX_DEPTH`] levels.
     pub(super) fn inner(self) -> Result<Self> {
         if self.depth > MAX_DEPTH {
             return Err(Error::new(Code::OVERFLOW, format!("filters may nest at most {MAX_DEPTH} deep")));
@@ -151,7 +151,7 @@ pub(super) fn is_operators(value: Value<'_>) -> bool {
     })
 }
 
-/// Returns whether an operand is or contains a regular expression.
+/// Returns whether an operand is or contains a regular expression or a field `$regex`.
 pub(super) fn reads_text(value: Value<'_>) -> bool {
     let within = |element: Element<'_>| element.name == b"$regex" || reads_text(element.value);
     value.kind() == Kind::Regex || value.as_container().is_some_and(|container| container.elements().any(within))

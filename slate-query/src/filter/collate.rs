@@ -90,7 +90,7 @@ fn write_operator(operator: Element<'_>, collation: &Collation, out: &mut Writer
         b"$all" => {
             text_within(operand)?;
             out.open_array(name);
-            // The operator refuses an operand that is not an array.
+            // Other operands are refused when `$all` is parsed.
             for element in operand.as_array().into_iter().flat_map(Doc::elements) {
                 match operators(element.value) {
                     Some(operators) => {

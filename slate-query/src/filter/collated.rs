@@ -85,7 +85,7 @@ impl Collated {
         (self.collation == *collation).then_some(&self.collated)
     }
 
-    /// Returns whether all documents that match these conditions match the other ones.
+    /// Returns whether all documents that match these conditions provably match `condition`.
     pub(super) fn implies(&self, condition: &Self) -> bool {
         condition.by(&self.collation).is_some_and(|condition| self.collated.implies(condition))
     }

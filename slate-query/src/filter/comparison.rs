@@ -25,8 +25,8 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Creates the comparison. `None` if no index serves it: the value depends on the document, is missing or
-    /// undefined, or cannot be computed.
+    /// Creates the comparison. `None` if no index serves it: the path has a name of digits, or the value depends on the
+    /// document, is missing or undefined, or cannot be computed.
     pub(super) fn new(compared: Compared<'_>, bindings: &Bindings) -> Option<Self> {
         if !compared.other.is_invariant() {
             return None;

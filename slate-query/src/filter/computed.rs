@@ -28,7 +28,7 @@ pub(super) struct Computed {
     form: ComputedForm,
 }
 
-/// The form of an expression, as far as indexes can serve it.
+/// The form of an expression, from which index bounds are computed.
 #[derive(Debug)]
 enum ComputedForm {
     Comparison(Comparison),
@@ -78,7 +78,7 @@ impl Computed {
         self.bindings.within(document, |env| Ok(self.expression.evaluate(env)?.is_true()))
     }
 
-    /// Calls `take` with the key ranges of the comparison.
+    /// Calls `take` with the key ranges that follow from the expression; with none if no index can serve it.
     pub(super) fn each_term(&self, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
         match &self.form {
             ComputedForm::Comparison(comparison) => {
@@ -95,7 +95,7 @@ impl Computed {
         if let ComputedForm::Any(nodes) = &self.form { Some(nodes) } else { None }
     }
 
-    /// Returns whether each document for which the expression is true has the field that `condition` requires.
+    /// Returns whether each document for which the expression is true provably has the field that `condition` requires.
     pub(super) fn implies(&self, condition: &Field) -> bool {
         let of_node = |node: &Node| matches!(&node.tree, Tree::Computed(computed) if computed.implies(condition));
         match &self.form {

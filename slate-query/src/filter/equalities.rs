@@ -9,7 +9,8 @@ use crate::{
 };
 
 /// Returns the paths that the conditions require to equal a value, with these values. Leaves out the paths for which `is_wanted`
-/// returns false.
+/// returns false. Fails with `NotSingleValueField` (54) if two of the equalities contradict each other or one path begins with
+/// the other.
 pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found = Found::default();
     for conjunct in node.conjuncts() {

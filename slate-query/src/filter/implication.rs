@@ -28,8 +28,8 @@ impl Node {
         one || condition.branches().is_some_and(|branches| branches.iter().any(|branch| self.implies(branch)))
     }
 
-    /// Returns the path that every matching document has, if there is one; with [`Exactness::Always`] if nothing else
-    /// is required.
+    /// Returns the path that every matching document has; `None` if none is known. With [`Exactness::Always`] if nothing
+    /// else is required.
     pub fn required_path(&self) -> Option<(&Path, Exactness)> {
         let Tree::Field(field) = &self.tree else { return None };
         if field.requires_existence() {

@@ -97,7 +97,7 @@ impl Node {
         }
     }
 
-    /// Returns the path and the operand, if the node is an equality, or the negation of one.
+    /// Returns the path and the operand if the node is an equality, or with [`Sense::Fails`] the negation of one.
     pub(super) fn equality(&self, sense: Sense) -> Option<(&Path, Value<'_>)> {
         match &self.tree {
             Tree::Field(field) if field.sense == sense => Some((&field.path, field.operator.equality()?)),
@@ -138,7 +138,7 @@ impl Node {
         }
     }
 
-    /// Returns whether the document matches.
+    /// Returns whether the document matches. An expression that fails counts as false.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         match &self.tree {

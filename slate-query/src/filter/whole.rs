@@ -90,9 +90,9 @@ impl Filter {
         Self(operators::exists(path))
     }
 
-    /// Returns whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a
-    /// document without a field table. Does not allocate, unless the filter [can fail](Self::can_fail): use
-    /// [`evaluate`](Self::evaluate) for such a filter. A document for which an expression fails does not match.
+    /// Returns whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a document without
+    /// a field table. Does not allocate, unless the filter [can fail](Self::can_fail): use [`evaluate`](Self::evaluate) for such a
+    /// filter. An expression that fails counts as false.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         self.root().matches(doc)

@@ -120,7 +120,7 @@ impl<L: Losses> Encoder<'_, L> {
         self.out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
     }
 
-    /// Encodes an element as class, name and value: the order in which documents compare.
+    /// Encodes each element as class, name and value: the order in which documents compare.
     fn document(&mut self, doc: Doc<'_>) {
         for element in doc.elements() {
             let (class, _) = tag::of(bracket(element.value.kind()));

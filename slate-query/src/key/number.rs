@@ -320,7 +320,7 @@ fn decode_whole(sign: Sign, length: usize, body: &mut KeyInput<'_>) -> Option<De
     Some(Decoded::Decimal(sign, Exact::new(coefficient, -i32::try_from(places).ok()?)))
 }
 
-/// Reads digits in pairs, and returns their number.
+/// Reads digits in pairs. Returns the number that they form, and how many digits it has.
 fn read_digits(body: &mut KeyInput<'_>) -> Option<(u128, u32)> {
     let (mut number, mut length) = (0_u128, 0);
     loop {
@@ -344,7 +344,7 @@ fn to_double(whole: u64, bits: u64) -> Option<f64> {
     })
 }
 
-/// Returns mantissa / 2^power as a decimal, if a decimal128 can represent it.
+/// Returns mantissa / 2^power as a decimal; `None` if its coefficient exceeds 128 bits.
 fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     let twos = mantissa.trailing_zeros().min(power);
     // Zero, which only a damaged key has in this form, can have 128 of them.
@@ -353,7 +353,7 @@ fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     Some(Exact::new(coefficient, -i32::try_from(power).ok()?))
 }
 
-/// Returns a positive double as a decimal, if a decimal128 can represent it.
+/// Returns a positive double as a decimal; `None` if its coefficient exceeds 128 bits.
 fn from_double(double: f64) -> Option<Exact> {
     let (mantissa, power) = crate::number::parts(double);
     let mut mantissa = u128::from(mantissa);
@@ -405,7 +405,8 @@ impl Decoded {
         Some((Kind::Double, Bytes::from(double.to_le_bytes())))
     }
 
-    /// Returns the value as a decimal whose coefficient ends in `zeros` zeros.
+    /// Returns the value as a decimal whose coefficient ends in `zeros` zeros; `None` for zero, and if a decimal128
+    /// cannot represent it.
     pub(super) fn decimal(self, zeros: u32) -> Option<(Kind, Bytes)> {
         let finite = |sign, exact: Exact| {
             let coefficient = exact.coefficient.checked_mul(10_u128.checked_pow(zeros)?)?;

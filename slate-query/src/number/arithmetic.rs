@@ -140,7 +140,8 @@ fn sum(high: Term, sign: Sign, coefficient: u128, exponent: i32) -> Decimal {
     Decimal::rounded(zero_or(if a > b { high.sign } else { sign }), a.abs_diff(b), exponent)
 }
 
-/// Appends a digit that records a nonzero remainder. Returns how much that changes the exponent.
+/// Appends a digit to the coefficient if the remainder is not zero. Returns the coefficient, and by how much that
+/// lowers the exponent.
 fn sticky(coefficient: u128, rest: bool) -> (u128, i32) {
     if rest { (coefficient * 10 + 1, 1) } else { (coefficient, 0) }
 }

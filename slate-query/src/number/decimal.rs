@@ -11,7 +11,7 @@ pub const MAX_EXPONENT: i32 = 6111;
 
 /// The bias of a stored exponent.
 const BIAS: i32 = 6176;
-/// The position of the exponent in the high half, unless the two bits below the sign are both set.
+/// The position of the lowest bit of the exponent, unless the two bits below the sign are both set.
 const COEFFICIENT_BITS: u32 = 113;
 
 /// A sign. Zeros have one too.

@@ -161,7 +161,7 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// Returns the same number with a positive exponent lowered to 0, or as far as 34 digits allow.
+    /// Lowers a positive exponent to 0, or until the coefficient has 34 digits. The value stays the same.
     #[must_use]
     pub fn to_units(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
@@ -171,7 +171,7 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// Returns the same number with as many zeros at the end of its fraction as fit.
+    /// Returns the same number with as many zeros at the end of its fraction as fit into 34 digits.
     #[must_use]
     pub fn lengthened(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };

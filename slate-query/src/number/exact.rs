@@ -25,7 +25,7 @@ impl Exact {
         Self { coefficient, exponent }
     }
 
-    /// Returns the power of ten of its first digit.
+    /// Returns the power of ten of the first digit.
     pub(crate) fn adjusted(self) -> i32 {
         i32::try_from(digits(self.coefficient)).unwrap_or_default() - 1 + self.exponent
     }

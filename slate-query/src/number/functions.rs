@@ -11,7 +11,7 @@ pub use trigonometric::arc_tangent;
 
 use super::{Decimal, MIN_EXPONENT, Sign, quad::Quad};
 
-/// A function of a real number. `None` as its result: the number is outside its domain.
+/// A function of a real number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Function {

@@ -59,8 +59,8 @@ impl Keys {
         self.entries.is_empty()
     }
 
-    /// For each field but a wildcard, bit i is set if there is an array at the first i + 1 names of its path. Names beyond the 64th
-    /// share the last bit.
+    /// Returns a mask for each field but a wildcard: bit i is set if there is an array at the first i + 1 names of its path. Names
+    /// beyond the 64th share the last bit.
     pub fn multikey(&self) -> &[u64] {
         &self.multikey
     }

@@ -62,7 +62,7 @@ impl Backtracking {
         Ok(new)
     }
 
-    /// Returns the pattern with a limit of 4 to this power.
+    /// Returns the pattern, compiled with a limit of 4^`exponent` backtracking steps.
     fn with_limit(&self, exponent: usize) -> Result<&Regex> {
         let compiled = self.compiled.get(exponent).ok_or_else(too_expensive)?;
         if let Some(compiled) = compiled.get() {
@@ -122,8 +122,8 @@ impl Backtracking {
         Err(too_expensive())
     }
 
-    /// # Errors
-    /// 51156 if the match takes too many steps; 50 if it would take longer than the [deadline](work::deadline).
+    /// Returns whether the pattern matches. Fails with 51156 if that takes too many steps, with 50 if it would take longer than the
+    /// [deadline](work::deadline).
     pub(super) fn is_match(&self, text: &str) -> Result<bool> {
         self.within_limits(text.len(), |regex| regex.is_match(text))
     }

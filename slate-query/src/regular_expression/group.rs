@@ -1,4 +1,4 @@
-//! What follows an opening parenthesis.
+//! Groups: parsed after an opening `(`.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Result;
 
-/// The beginnings of groups that only the backtracking engine has, with their kind and its notation.
+/// The beginnings of groups that only the backtracking engine has, each with its kind and the engine's notation.
 const ASSERTIONS: [(&str, Kind, &str); 5] = [
     ("?=", Kind::Lookahead, "(?="),
     ("?!", Kind::Lookahead, "(?!"),
@@ -86,7 +86,7 @@ pub(super) fn open(translator: &mut Translator<'_>) -> Result<()> {
     flags(translator)
 }
 
-/// Reads the beginning of lookaround or of an atomic group.
+/// Reads the beginning of lookaround or of an atomic group; `None` if there is none.
 fn assertion(input: &mut PatternInput<'_>) -> Option<(Kind, &'static str)> {
     let spelled = SPELLED.iter().find(|(name, _)| input.eat(name)).map(|(_, sign)| *sign);
     let is_it =

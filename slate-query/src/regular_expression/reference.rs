@@ -32,7 +32,7 @@ impl Groups {
 }
 
 impl Translator<'_> {
-    /// Translates what follows a backslash and a digit: a back-reference, or a character by its octal code.
+    /// Translates a backslash and a digit: a back-reference, or a character by its octal code.
     pub(super) fn numbered_reference(&mut self, first: char) -> Result<()> {
         let mut ahead = self.input.copy();
         let digits = format!("{first}{}", ahead.digits(10, 9));
@@ -45,7 +45,7 @@ impl Translator<'_> {
         self.code(&digits)
     }
 
-    /// Translates what follows `\k` or `\g`.
+    /// Translates a reference by `\k` or `\g`.
     pub(super) fn named_reference(&mut self, letter: char) -> Result<()> {
         let malformed = || invalid(&format!("\\{letter} is not followed by a name or a number"));
         let name = if self.input.eat("{") {
@@ -70,7 +70,7 @@ impl Translator<'_> {
         self.reference(number)
     }
 
-    /// Fails if there is no group with this number.
+    /// Fails if no group has this number; only when translating for the backtracking engine, when all groups are known.
     pub(super) fn check(&self, number: usize) -> Result<()> {
         if self.engine == Engine::Backtracking && number > self.all_groups.count() {
             return Err(invalid("reference to non-existent subpattern"));

@@ -162,7 +162,7 @@ impl OpenGroup {
         self.kind == Kind::Conditional && self.lengths.len() > 1
     }
 
-    /// Makes the group that has ended the last item, and returns whether the item can end at the end of the text.
+    /// Makes the ended group the last item of this one. Returns whether the item can end at the end of the text.
     ///
     /// # Errors
     /// 51091 for a lookbehind whose branches have no fixed length, as in PCRE.

@@ -61,7 +61,7 @@ pub(super) enum Letters {
     Unicode,
 }
 
-/// The kind of what precedes a quantifier at the current position.
+/// The kind of the part before the current position, which decides how a quantifier is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
     Nothing,
@@ -346,7 +346,7 @@ impl<'s> Translator<'s> {
         Ok(())
     }
 
-    /// Writes a character that is given by a code.
+    /// Writes a character that is given by its octal code.
     pub(super) fn code(&mut self, digits: &str) -> Result<()> {
         if let Escape::Literal(char) = escape::code_point(digits, 8)? {
             self.literal(char);

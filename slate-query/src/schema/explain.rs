@@ -22,7 +22,7 @@ pub(crate) fn append_fitting(name: &[u8], value: Value<'_>, out: &mut Writer) {
     }
 }
 
-/// Appends the first values as an array, as far as they fit. Returns whether all do.
+/// Appends values as an array up to the first that does not fit. Returns `false` if one did not.
 pub(crate) fn append_values<'v>(name: &str, values: impl Iterator<Item = Value<'v>>, out: &mut Writer) -> bool {
     out.open_array(name.as_bytes());
     let mut all = true;
@@ -37,7 +37,7 @@ pub(crate) fn append_values<'v>(name: &str, values: impl Iterator<Item = Value<'
     all
 }
 
-/// Appends an array of names, as far as they fit.
+/// Appends an array of names up to the first that does not fit.
 fn append_names<N: AsRef<str>>(name: &str, names: impl Iterator<Item = N>, out: &mut Writer) {
     out.open_array(name.as_bytes());
     for (place, name) in names.enumerate() {
@@ -49,7 +49,7 @@ fn append_names<N: AsRef<str>>(name: &str, names: impl Iterator<Item = N>, out: 
     out.close();
 }
 
-/// Appends an array of the documents that `write` writes, as far as they fit.
+/// Appends an array of the documents that `write` writes, until the explanation is too long; see [`MAX_EXPLAINED`].
 pub(crate) fn list<T>(name: &str, items: impl Iterator<Item = T>, out: &mut Writer, write: impl Fn(T, &mut Writer)) {
     out.open_array(name.as_bytes());
     for (place, item) in items.enumerate() {
@@ -302,7 +302,7 @@ fn not_satisfied(schemas: &[Schema], value: Value<'_>, out: &mut Writer) {
     });
 }
 
-/// Appends the index of the first element from `first` on that violates a schema, and how.
+/// Appends the position of the first element from `first` on that violates a schema, and the rules that it violates.
 fn failing_item<'s>(
     value: Value<'_>,
     first: usize,

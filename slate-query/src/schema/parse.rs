@@ -306,7 +306,7 @@ fn anything() -> Schema {
     Schema { source: Value::new(Kind::Document, Doc::EMPTY.bytes()).to_owned(), rules: Vec::new() }
 }
 
-/// Returns the distinct names of an array.
+/// Returns the names in an array. Fails if there are none, or if a name is repeated or contains a NUL byte.
 fn field_names(keyword: &str, value: Value<'_>) -> Result<Vec<FieldName>> {
     let array = value.as_array().ok_or_else(|| mistyped(keyword, "an array"))?;
     let (mut names, mut known) = (Vec::<&str>::new(), HashSet::new());

@@ -23,7 +23,7 @@ pub(super) const MAX_CHUNKS: u32 = 8;
 /// Target size of a page of a scan, in bytes.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// Minimum and maximum number of entries of a page.
+/// Number of entries of the first page, and maximum number of entries of a page.
 pub(super) const FIRST_PAGE: u32 = 64;
 const MAX_PAGE: u32 = 4096;
 
@@ -67,7 +67,7 @@ fn unreadable(error: ClientError) -> Error {
     error::of_request(error, "the cluster does not answer a read")
 }
 
-/// Reads a value in chunks.
+/// Reads the chunks of a value and joins them.
 pub(super) async fn chunks(cluster: Arc<Cluster>, at: u64, keyspace: Keyspace, chunks: Chunks) -> Result<Vec<u8>> {
     let keys: Vec<Vec<u8>> = (0..chunks.count).map(|chunk| cluster.layout.chunk(keyspace, chunks.at, chunk)).collect();
     let mut bytes = Vec::with_capacity(keys.len() * value::CHUNK);
@@ -128,7 +128,7 @@ pub(super) struct Page {
     pub(super) requests: u64,
     /// Whether the range may have more entries in the direction of the read.
     pub(super) has_more: bool,
-    /// The key at which these begin, if not directly after the page: the end of a region.
+    /// The key at which further entries begin, if not directly after the page: the end of a region.
     pub(super) end: Option<Vec<u8>>,
     /// Number of entries to request for the next page.
     pub(super) next: u32,

@@ -83,7 +83,7 @@ enum Driver {
     #[default]
     Unknown,
     Answers(Leader),
-    /// None has answered in time.
+    /// No driver has answered in time.
     BackingOff {
         until: Instant,
     },
@@ -319,7 +319,7 @@ impl Regions {
         Some(found)
     }
 
-    /// Searches the leader by requests to all placement drivers at once, because some may not answer. Includes drivers in a back-off.
+    /// Searches for the leader by requests to all placement drivers at once, because some may not answer. Includes drivers in a back-off.
     pub(super) async fn find_leader(&self) -> Option<Leader> {
         let mut answers = JoinSet::new();
         for driver in &self.drivers {

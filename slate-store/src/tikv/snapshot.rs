@@ -60,12 +60,13 @@ const COUNTED: u32 = 8192;
 const AHEAD: u32 = 1024;
 
 impl TikvSnapshot {
-    /// `opened` must not be later than the time of the timestamp.
+    /// Creates a snapshot at the timestamp `at`. `opened` must not be later than the time of this timestamp.
     pub(super) fn new(cluster: Arc<Cluster>, at: u64, opened: Instant, seen: Option<Arc<Seen>>) -> Self {
         Self { cluster, at, opened, traffic: Arc::default(), seen, end: None }
     }
 
-    /// Calls `read`, then checks that garbage collection had not begun to remove what the snapshot shows.
+    /// Calls `read`. For a snapshot older than `unchecked_age`, then checks that garbage collection had not begun to remove what
+    /// it shows.
     pub(super) fn checked<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
         let found = read();
         if matches!(found, Err(Error::Interrupted(_))) {
@@ -129,7 +130,7 @@ impl TikvSnapshot {
         self.send(read::many(Arc::clone(&self.cluster), self.at, keys))
     }
 
-    /// Waits for [`send_many`](Self::send_many).
+    /// Waits for the answer to [`send_many`](Self::send_many).
     pub(super) fn receive_many(&self, sent: Sent<Values>) -> Result<Values> {
         let values = self.checked(|| self.receive(sent))?;
         self.count_values(&values);

@@ -79,7 +79,7 @@ impl Writes {
         Ok(())
     }
 
-    /// Charges keys and values of these lengths; charges nothing and fails if they exceed the limit.
+    /// Charges keys and values of these lengths; charges nothing and fails if they exceed a limit.
     fn charge(&mut self, added: impl Iterator<Item = (usize, usize)>) -> Result<()> {
         let (mut charged, mut size) = (self.charged, self.size);
         for (key, value) in added {
@@ -104,7 +104,7 @@ impl LastWrites for Writes {
 }
 
 impl TikvTransaction {
-    /// `opened` must not be later than the time of the transaction's timestamp.
+    /// Creates an empty transaction. `opened` must not be later than the time of its timestamp.
     pub(super) fn new(cluster: Arc<Cluster>, begun: tikv_client::Transaction, opened: Instant) -> Self {
         let seen = Arc::new(Mutex::default());
         let snapshot = TikvSnapshot::new(cluster, begun.start_timestamp().version(), opened, Some(Arc::clone(&seen)));

@@ -28,8 +28,7 @@ pub(super) struct Chunks {
 }
 
 impl Stored {
-    /// # Errors
-    /// [`Corrupt`](Error::Corrupt) for bytes that this backend does not write.
+    /// Decodes a stored value. Fails with [`Corrupt`](Error::Corrupt) for bytes that this backend does not write.
     pub(super) fn read(bytes: Vec<u8>) -> Result<Self> {
         match bytes.split_first() {
             Some((&INLINE, _)) => Ok(Self::Inline(bytes)),
@@ -69,7 +68,7 @@ impl Chunks {
     }
 }
 
-/// Returns a value or a chunk with its tag.
+/// Returns a value or a chunk with its tag before it.
 pub(super) fn inline(value: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(value.len() + 1);
     bytes.push(INLINE);

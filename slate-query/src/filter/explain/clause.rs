@@ -113,7 +113,7 @@ impl<'f> Clause<'f> {
         Self { filter, form: ClauseForm::Leaf(leaf) }
     }
 
-    /// Appends the title and the description of a `$jsonSchema`.
+    /// Appends the title and the description of a `$jsonSchema`; nothing for other operators.
     pub(super) fn annotate(&self, out: &mut Writer) {
         let ClauseForm::Leaf(Leaf { name: "$jsonSchema", operand, .. }) = &self.form else { return };
         let Some(schema) = operand.as_document() else { return };

@@ -15,7 +15,7 @@ use crate::{
     schema::{append_fitting, append_values},
 };
 
-/// MongoDB's limit on the values that an explanation shows.
+/// MongoDB's limit on the number of values that an explanation shows.
 const MAX_CONSIDERED: usize = 10;
 
 /// How an operator on a path is explained.
@@ -107,8 +107,8 @@ struct Considered<'d> {
 }
 
 impl<'d> Considered<'d> {
-    /// Returns the values at the path, up to the first document that lacks the path. `None` if there are no such
-    /// values.
+    /// Returns at most [`MAX_CONSIDERED`] values at the path, up to the first document that lacks the path. `None` if
+    /// there are no such values.
     fn at(path: &Path, document: Doc<'d>, considers: Considers) -> Option<Self> {
         let mut found: Option<Self> = None;
         let _ = path.walk(document, &mut |end| {

@@ -36,7 +36,7 @@ fn is_operator(operand: Doc<'_>) -> bool {
     first.is_some_and(|first| is_value_operator(first.name) && first.name != b"$not")
 }
 
-/// Returns the operand of `{$elemMatch: …}`.
+/// Returns the operand of `$elemMatch`; `None` unless that is the first field of a document.
 fn elem_match_of(operand: Value<'_>) -> Option<Value<'_>> {
     let first = operand.as_document()?.elements().next()?;
     (first.name == b"$elemMatch").then_some(first.value)

@@ -113,15 +113,15 @@ pub(super) fn none_of(clause: Clause<'_>) -> Result<Option<Node>> {
 /// Up to this number of equalities, comparing with each takes no longer than a search.
 const FEW_EQUALITIES: usize = 8;
 
-/// Returns `$in` with the operands of these equalities, or with [`Sense::Fails`] `$nin` with those of their negations. `None` unless they are many
-/// and on one path.
+/// Merges equalities into `$in`, or with [`Sense::Fails`] negated ones into `$nin`. `None` for up to [`FEW_EQUALITIES`] nodes, unless all are on
+/// one path, or if the call has ended.
 pub(in super::super) fn of_equalities(nodes: &[Node], sense: Sense) -> Option<Field> {
     let (path, values) = equal_values(nodes, sense)?;
     let field = Field::new(path.clone(), Membership { values, patterns: Vec::new() });
     Some(if sense == Sense::Holds { field } else { field.fails() })
 }
 
-/// Returns the path and the operands of equalities, or of their negations; `None` unless they are many and on one path.
+/// Returns the path and the operands of equalities, or with [`Sense::Fails`] of negated ones. `None` as for [`of_equalities`].
 pub(in super::super) fn equal_values(nodes: &[Node], sense: Sense) -> Option<(&Path, ValueSet<OwnedValue>)> {
     if nodes.len() <= FEW_EQUALITIES {
         return None;

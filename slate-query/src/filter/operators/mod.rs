@@ -61,7 +61,7 @@ const fn not_on_document(parse: ParseClause) -> OperatorPosition {
     OperatorPosition::Unsupported { field: None, document: Some(parse) }
 }
 
-/// Sorted by name.
+/// All operators, sorted by name.
 static OPERATORS: &[(&str, OperatorPosition)] = &[
     ("$all", OperatorPosition::Field(all::parse)),
     ("$alwaysFalse", OperatorPosition::Document(constant::always_false)),

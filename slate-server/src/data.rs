@@ -3,6 +3,7 @@
 mod awaiting;
 mod retryable;
 mod snapshot;
+mod statements;
 mod transaction;
 
 use std::{borrow::Cow, sync::Arc};
@@ -14,6 +15,7 @@ use crate::{
     commands::{Call, Trait, diagnosis},
     failure::{Code, Failure, Result},
     profiler::{self, PROFILE},
+    protected,
     session::SessionId,
     stages,
 };
@@ -26,9 +28,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if command.name == "drop" && command.collection() == Some(PROFILE) && !command.in_transaction {
         return profiler::drop_collection(call);
     }
-    if command.name == "dropDatabase" {
-        check_dropped(command.database())?;
-    }
+    protected::check(command)?;
     let result = run_in_scope(call).await;
     if result.is_ok() {
         forget_dropped(call);
@@ -40,16 +40,6 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut reply = result.map_err(|failure| failure.with_write_concern_error(unsatisfied.describe()))?;
     reply.append(cstr!("writeConcernError"), unsatisfied.describe());
     Ok(reply)
-}
-
-/// Refuses to drop the databases of the server itself: `admin` has its users.
-fn check_dropped(database: &str) -> Result<()> {
-    let message = match database {
-        "admin" => "Dropping the 'admin' database is prohibited.",
-        "local" => "Cannot drop 'local' database while replication is active",
-        _ => return Ok(()),
-    };
-    Err(Failure::new(Code::ILLEGAL_OPERATION, message))
 }
 
 /// Removes the times of collections that a command has dropped or renamed.
@@ -89,14 +79,8 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
             let message = "'startTransaction' field requires 'autocommit' field to also be specified";
             Err(Failure::new(Code::INVALID_OPTIONS, message))
         }
-        (Some(id), Some(number)) => {
-            if !command.is(Trait::Retryable) {
-                let message = "txnNumber may only be provided for multi-document transactions and retryable write \
-                               commands. autocommit:false was not provided, and '{}' is not a retryable write command.";
-                return Err(Failure::new(Code::NOT_RETRYABLE, message.replace("{}", &command.name)));
-            }
-            retryable::run(call, id, number).await
-        }
+        (Some(_), Some(_)) if !command.is(Trait::Retryable) => Err(transaction::not_retryable(command)),
+        (Some(id), Some(number)) => retryable::run(call, id, number).await,
         (_, None) if command.in_transaction || command.starts_transaction => {
             let message = "'autocommit' and 'startTransaction' require a transaction number";
             Err(Failure::new(Code::INVALID_OPTIONS, message))

@@ -38,6 +38,8 @@ impl Code {
     pub(crate) const COMMAND_NOT_FOUND: Self = Self(59, "CommandNotFound");
     pub(crate) const INVALID_OPTIONS: Self = Self(72, "InvalidOptions");
     pub(crate) const WRITE_CONFLICT: Self = Self(112, "WriteConflict");
+    pub(crate) const CONFLICTING: Self = Self(117, "ConflictingOperationInProgress");
+    pub(crate) const INCOMPLETE_HISTORY: Self = Self(217, "IncompleteTransactionHistory");
     pub(crate) const TRANSACTION_TOO_OLD: Self = Self(225, "TransactionTooOld");
     pub(crate) const NOT_IMPLEMENTED: Self = Self(238, "NotImplemented");
     pub(crate) const SNAPSHOT_TOO_OLD: Self = Self(239, "SnapshotTooOld");
@@ -46,7 +48,6 @@ impl Code {
     pub(crate) const TOO_MANY_SESSIONS: Self = Self(261, "TooManyLogicalSessions");
     pub(crate) const NOT_IN_TRANSACTION: Self = Self(263, "OperationNotSupportedInTransaction");
     pub(crate) const INTERRUPTED: Self = Self(11601, "Interrupted");
-    pub(crate) const STARTED_TWICE: Self = Self(50911, "Location50911");
     pub(crate) const NOT_RETRYABLE: Self = Self(50768, "NotARetryableWriteCommand");
 }
 
@@ -69,6 +70,11 @@ impl Failure {
             has_all_labels: false,
             details: None,
         }
+    }
+
+    /// Returns a failure whose code has no name in MongoDB: it is `Location…`.
+    pub(crate) fn located(code: i32, message: impl Into<String>) -> Self {
+        Self { code, name: format!("Location{code}"), ..Self::new(Code::BAD_VALUE, message) }
     }
 
     /// Returns the failure of a command or option of MongoDB that Slate does not support.

@@ -29,6 +29,7 @@
 //! | `data` | commands of the library: alone, in transactions, as retryable writes, at a snapshot |
 //! | `session` | logical sessions with their transactions and the records of their writes |
 //! | `operations` | the commands that run |
+//! | `protected` | what clients may not do with the server's own databases |
 //! | `profiler` | slow commands, as documents of `system.profile` |
 //! | `top` | the time that commands have taken on each collection |
 //! | `shared` | what all connections share |
@@ -64,6 +65,7 @@ mod listener;
 mod metrics;
 mod operations;
 mod profiler;
+mod protected;
 mod server;
 mod session;
 mod shared;

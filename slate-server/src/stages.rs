@@ -2,7 +2,7 @@
 
 use bson::{RawArray, RawBsonRef};
 
-use crate::failure::Result;
+use crate::failure::{Code, Failure, Result};
 
 /// Returns the name and the argument of the first stage; `None` without stages. Only its first field is read: the library refuses others.
 ///
@@ -12,17 +12,43 @@ pub(crate) fn first(stages: &RawArray) -> Result<Option<(&str, RawBsonRef<'_>)>>
     stages.into_iter().next().transpose()?.map_or(Ok(None), known_by)
 }
 
-/// Returns the name of the first stage that is one of `names`, if there is any.
+/// Calls `visit` with the name and the argument of each stage, including the stages of nested pipelines.
 ///
 /// # Errors
-/// Fails on damaged bytes.
-pub(crate) fn any_of<'p>(stages: &'p RawArray, names: &[&str]) -> Result<Option<&'p str>> {
+/// Fails as `visit` does, on damaged bytes, and with `Overflow` (15) if the pipelines are nested too deeply: the depth of the command was not checked
+/// before.
+pub(crate) fn visit<'p>(stages: &'p RawArray, visit: &mut Visit<'_, 'p>) -> Result<()> {
+    visit_within(stages, MAX_DEPTH, visit)
+}
+
+type Visit<'v, 'p> = dyn FnMut(&'p str, RawBsonRef<'p>) -> Result<()> + 'v;
+
+/// Maximum nesting of pipelines: more than a document of 180 levels can contain, which is the deepest that is executed.
+const MAX_DEPTH: usize = 60;
+
+fn visit_within<'p>(stages: &'p RawArray, depth: usize, visit: &mut Visit<'_, 'p>) -> Result<()> {
+    let Some(left) = depth.checked_sub(1) else {
+        return Err(Failure::new(Code(15, "Overflow"), format!("pipelines may nest at most {MAX_DEPTH} deep")));
+    };
     for stage in stages {
-        if let Some((name, _)) = known_by(stage?)?.filter(|(name, _)| names.contains(name)) {
-            return Ok(Some(name));
+        for element in stage?.as_document().into_iter().flatten() {
+            let (name, argument) = element?;
+            visit(name.as_str(), argument)?;
+            for option in argument.as_document().into_iter().flatten() {
+                let (option, value) = option?;
+                let is_pipeline = match name.as_str() {
+                    "$facet" => true,
+                    "$graphLookup" | "$lookup" | "$unionWith" => option == "pipeline",
+                    "$merge" => option == "whenMatched",
+                    _ => false,
+                };
+                if let Some(inner) = value.as_array().filter(|_| is_pipeline) {
+                    visit_within(inner, left, visit)?;
+                }
+            }
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 fn known_by(stage: RawBsonRef<'_>) -> Result<Option<(&str, RawBsonRef<'_>)>> {

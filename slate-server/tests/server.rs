@@ -30,6 +30,8 @@ mod limits;
 mod ownership;
 #[path = "../../slate-core/tests/common/passed_on.rs"]
 mod passed_on;
+#[path = "server/retryable.rs"]
+mod retryable;
 #[cfg(feature = "tracing")]
 #[path = "server/tracing.rs"]
 mod spans;

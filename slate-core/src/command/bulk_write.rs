@@ -64,7 +64,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let order = Order::take(fields)?;
     let errors_only = fields.boolean("errorsOnly")?.unwrap_or_default();
     let batch = take_cursor(fields)?.flatten();
-    let options = statements::take_common(fields)?;
+    let options = statements::take_common(fields, operations.as_ref().map_or(0, Vec::len))?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let context = common.within(options);
@@ -83,6 +83,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(scope, &operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
+        namespace::check(collection)?;
+        statements::check_retryable(&common, operation.write.target(), "multi=true")?;
         let effect = operation.write.run(scope, collection, variables, &context)?;
         sums.add(&effect);
         if !errors_only {
@@ -131,7 +133,7 @@ fn described(
     described.into_values().map(Reply::into_document).collect()
 }
 
-/// Returns the stored names of the collections, which may be in several databases.
+/// Returns the stored names of the collections, which may be in several databases. The operations on one with a reserved name fail.
 ///
 /// # Errors
 /// Fails with `InvalidNamespace` (73) for a name without a database and for an invalid one.
@@ -143,19 +145,17 @@ fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<String>> {
         let full = fields.string("ns")?.ok_or_else(|| missing(OWNER, "ns"))?;
         fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])?;
         fields.finish()?;
-        let Some((of, collection)) = full.split_once('.') else {
-            return Err(
-                Error::invalid(Code::INVALID_NAMESPACE, format!("Invalid namespace specified: '{full}'")).at("ns")
-            );
-        };
+        let invalid =
+            || Error::invalid(Code::INVALID_NAMESPACE, format!("Invalid namespace specified: '{full}'")).at("ns");
+        let (of, collection) = full.split_once('.').ok_or_else(invalid)?;
         namespace::check_database(of)?;
         if collection.contains('$') {
-            return Err(
-                Error::invalid(Code::INVALID_NAMESPACE, format!("Invalid namespace specified: '{full}'")).at("ns")
-            );
+            return Err(invalid());
         }
         let stored = namespace::stored(of, collection);
-        namespace::check(&stored)?;
+        if !collection.starts_with("system.") {
+            namespace::check(&stored)?;
+        }
         collections.push(stored.into_owned());
     }
     Ok(collections)
@@ -194,6 +194,14 @@ impl<'c> BulkOperation<'c> {
 }
 
 impl Write<'_> {
+    fn target(&self) -> Target {
+        match self {
+            Self::Insert(_) => Target::One,
+            Self::Update(statement) => statement.target,
+            Self::Delete(statement) => statement.target,
+        }
+    }
+
     fn run(&self, scope: &Scope, collection: &str, variables: Option<Doc<'_>>, call: &CallContext) -> Result<Effect> {
         match self {
             Self::Insert(document) => {

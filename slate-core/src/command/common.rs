@@ -32,6 +32,8 @@ pub(super) struct Common {
     pub(super) session: Option<Vec<u8>>,
     /// The number of the session's transaction, if the command belongs to one.
     pub(super) transaction: Option<i64>,
+    /// Whether the command is a retryable write: it has a transaction number, but is in no transaction.
+    pub(super) is_retryable: bool,
     /// The owner of the cursor that the command opens.
     pub(super) owner: Option<CursorOwner>,
 }
@@ -88,9 +90,17 @@ impl Common {
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        // A retryable write has a `txnNumber`, too, but is not in a transaction.
         let transaction = number.filter(|_| autocommit == Some(false));
-        Ok(Self { database, call, max_time, began: at.running.began, session, transaction, owner: at.owner.cloned() })
+        Ok(Self {
+            database,
+            call,
+            max_time,
+            began: at.running.began,
+            session,
+            transaction,
+            is_retryable: number.is_some() && transaction.is_none(),
+            owner: at.owner.cloned(),
+        })
     }
 
     /// Returns these options of a write with the limits and the activity of the command.

@@ -36,6 +36,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let ParsedDelete { scope, collection, deletes, variables, order, common } = parse(call)?;
     let mut deleted = 0;
     let errors = WriteErrors::run(scope, &deletes, order, |_, statement| {
+        statements::check_retryable(&common, statement.target, "limit=0")?;
         deleted += statement.run(scope, collection, variables, &common.call)?;
         Ok(())
     })?;
@@ -72,7 +73,7 @@ fn parse(mut call: Call<'_>) -> Result<ParsedDelete<'_>> {
     let deletes = fields.parsed_objects("deletes", Statement::parse)?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
-    statements::take_common(fields)?;
+    statements::take_common(fields, deletes.as_ref().map_or(0, Vec::len))?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let deletes = statements::required(deletes, "delete", "deletes")?;

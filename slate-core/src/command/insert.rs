@@ -16,7 +16,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let documents = fields.objects("documents")?;
     let order = Order::take(fields)?;
-    let options = statements::take_common(fields)?;
+    let options = statements::take_common(fields, documents.as_ref().map_or(0, Vec::len))?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let context = common.within(options);

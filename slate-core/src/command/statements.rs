@@ -2,14 +2,18 @@
 //! ones.
 
 use bson::RawDocumentBuf;
-use slate_query::{Code, raw::Doc};
+use slate_query::{
+    Code,
+    raw::{Doc, Kind},
+};
 
 use super::{
+    common::Common,
     databases::shown_message,
     fields::{Fields, MAX_STATEMENTS, missing},
     reply::Reply,
 };
-use crate::{Error, ErrorKind, Result, call::Scope, call_context::CallContext};
+use crate::{Error, ErrorKind, Result, call::Scope, call_context::CallContext, exec::Target};
 
 /// Whether statements after a rejected one are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +30,29 @@ impl Order {
     }
 }
 
-/// Reads the fields that every write command accepts: the options for storing documents, and fields without an effect.
-pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<CallContext> {
+/// Reads the fields that every write command accepts: the options for storing documents, and the ids of `count` statements, by which a server
+/// recognizes a repetition.
+///
+/// # Errors
+/// Fails with `InvalidOptions` (72) for both `stmtId` and `stmtIds`, with `InvalidLength` (16) for another number of ids than of statements.
+pub(super) fn take_common(fields: &mut Fields<'_>, count: usize) -> Result<CallContext> {
     let mut options = CallContext::default();
     options.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());
     options.bypass_empty_ts_replacement(fields.boolean_not_null("bypassEmptyTsReplacement")?.unwrap_or_default());
-    fields.integer("stmtId")?;
-    fields.any("stmtIds");
+    let (first, ids) = (fields.integer("stmtId")?, fields.value("stmtIds"));
+    if let Some(value) = ids {
+        let ids = value.as_array().ok_or_else(|| fields.mistyped("stmtIds", value, "array"))?;
+        if let Some(id) = ids.values().find(|id| !matches!(id.kind(), Kind::Int32 | Kind::Int64 | Kind::Double)) {
+            return Err(fields.mistyped("stmtIds", id, "int"));
+        }
+        if first.is_some() {
+            return Err(Error::invalid(Code::INVALID_OPTIONS, "May not specify both stmtId and stmtIds").at("stmtIds"));
+        }
+        if ids.values().count() != count {
+            let message = "Number of statement ids must match the number of batch entries.";
+            return Err(Error::invalid(Code::INVALID_LENGTH, message).at("stmtIds"));
+        }
+    }
     fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])?;
     Ok(options)
 }
@@ -48,6 +68,15 @@ pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str)
         return Err(Error::invalid(Code::INVALID_LENGTH, message).at(name));
     }
     Ok(statements)
+}
+
+/// Fails with `InvalidOptions` (72) if a retryable write may change several documents: its reply could not be given again.
+pub(super) fn check_retryable(common: &Common, target: Target, option: &str) -> Result<()> {
+    if common.is_retryable && target == Target::All {
+        let message = format!("Cannot use (or request) retryable writes with {option}");
+        return Err(Error::invalid(Code::INVALID_OPTIONS, message));
+    }
+    Ok(())
 }
 
 /// Returns the only statement of a write to explain.

@@ -29,7 +29,7 @@ pub(super) struct Statement<'c> {
     update: Value<'c>,
     constants: Option<Doc<'c>>,
     array_filters: Vec<RawDocumentBuf>,
-    target: Target,
+    pub(super) target: Target,
     upsert: bool,
     sort: Option<Doc<'c>>,
     hint: Option<Hint>,
@@ -39,9 +39,10 @@ pub(super) struct Statement<'c> {
 /// `{update: collection, updates: [{q, u, multi, upsert, arrayFilters, hint, sort}, …], ordered}`: each statement is a
 /// transaction of its own.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
-    let ParsedUpdate { scope, collection, updates, variables, order, context, .. } = parse(call)?;
+    let ParsedUpdate { scope, collection, updates, variables, order, common, context } = parse(call)?;
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(scope, &updates, order, |place, statement| {
+        statements::check_retryable(&common, statement.target, "multi=true")?;
         let outcome = statement.run(scope, collection, variables, &context)?;
         matched += outcome.matched;
         modified += outcome.modified;
@@ -87,7 +88,7 @@ fn parse(mut call: Call<'_>) -> Result<ParsedUpdate<'_>> {
     let updates = fields.parsed_objects("updates", parse_statement)?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
-    let options = statements::take_common(fields)?;
+    let options = statements::take_common(fields, updates.as_ref().map_or(0, Vec::len))?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let context = common.within(options);

@@ -34,7 +34,7 @@ struct Description<'d> {
     /// The elements of `disambiguatedPaths`, for each [`Part`].
     ambiguous: [Vec<u8>; 3],
     counts: Counts,
-    /// The value of `counts.size` above which an enclosing value is set as a whole, so that the comparison of its parts can end.
+    /// The value of `written` above which an enclosing value is set as a whole, so that the comparison of its parts can end.
     limit: Option<usize>,
 }
 
@@ -42,8 +42,6 @@ struct Description<'d> {
 struct Counts {
     removed: usize,
     truncated: usize,
-    /// Approximate size of the changes in bytes. Of each path, only the last step counts.
-    size: usize,
 }
 
 /// The sizes before a comparison. `rewind` restores them if the comparison takes more bytes than the whole value.
@@ -52,8 +50,7 @@ struct Mark {
     lengths: [usize; 6],
 }
 
-/// Maximum size of a description, in bytes. Each change repeats its path, so many changes below long names could exceed the size of both documents.
-/// The enclosing values are then set as a whole.
+/// Maximum size of a description, in bytes. The names of many removed fields can exceed it.
 const MAX_WRITTEN: usize = 32 << 20;
 
 /// Appends to `out` `{updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}`, a document that says how `new` differs from
@@ -161,15 +158,15 @@ impl<'d> Description<'d> {
                 return Some(());
             }
         };
-        let (mark, around) = (self.mark(), self.limit);
-        let most = mark.counts.size.saturating_add(new.bytes().len());
-        self.limit = Some(around.map_or(most, |around| around.min(most)));
-        let joined = self.joined.len();
+        let (mark, around, joined) = (self.mark(), self.limit, self.joined.len());
         if !self.path.is_empty() {
             self.joined.push(b'.');
         }
         join_step(step, &mut self.joined);
         self.path.push(step);
+        // The kind, the path with its terminator, and the value.
+        let most = (self.written() + 2 + self.joined.len()).saturating_add(new.bytes().len());
+        self.limit = Some(around.map_or(most, |around| around.min(most)));
         match old.kind() {
             Kind::Array => self.array(old_parts, new_parts)?,
             _ => self.document(old_parts, new_parts)?,
@@ -177,7 +174,7 @@ impl<'d> Description<'d> {
         self.path.pop();
         self.joined.truncate(joined);
         self.limit = around;
-        if self.counts.size > most || self.written() > MAX_WRITTEN {
+        if self.written() > most.min(MAX_WRITTEN) {
             self.rewind(&mark);
             self.set(step, new);
         }
@@ -189,7 +186,6 @@ impl<'d> Description<'d> {
             Step::Field(name) => name.len(),
             Step::Position(_) => 1,
         };
-        self.counts.size += value.bytes().len() + name + 2;
         self.updated.reserve(self.joined.len() + name + 8 + value.bytes().len());
         self.updated.push(value.kind().byte());
         let start = self.updated.len();
@@ -208,7 +204,6 @@ impl<'d> Description<'d> {
     }
 
     fn remove(&mut self, name: &'d [u8]) {
-        self.counts.size += name.len() + 2;
         let (step, mut path) = (Step::Field(name), self.joined.clone());
         if !self.path.is_empty() {
             path.push(b'.');
@@ -223,7 +218,6 @@ impl<'d> Description<'d> {
 
     /// Adds to `truncatedArrays` that the array at the path now has this length.
     fn truncate(&mut self, length: usize) {
-        self.counts.size += 16;
         let mut truncated = Writer::new();
         truncated.append_string(b"field", &self.joined);
         truncated.append(b"newSize", Value::new(Kind::Int32, &int(length)));
@@ -276,7 +270,7 @@ impl<'d> Description<'d> {
 
     /// Whether the comparison can end, because an enclosing value will be set as a whole.
     fn is_in_vain(&self) -> bool {
-        self.limit.is_some_and(|limit| self.counts.size > limit) || self.written() > MAX_WRITTEN
+        self.written() > self.limit.unwrap_or(MAX_WRITTEN).min(MAX_WRITTEN)
     }
 
     fn lengths(&self) -> [usize; 6] {
@@ -415,6 +409,21 @@ mod tests {
                 assert!(bytes.len() < 4 << 20 && bytes.capacity() < 64 << 20, "{} bytes", bytes.len());
             }
         }
+    }
+
+    /// Each leaf of ten levels has a path of its own, which together take more bytes than the value.
+    #[test]
+    fn a_value_whose_parts_take_more_bytes_is_described_as_a_whole() {
+        let tree =
+            |leaf: i32| (0..10).fold(bson::Bson::from(leaf), |part, _| doc! { "l": part.clone(), "r": part }.into());
+        let (old, new) = (doc! { "w": tree(1) }, doc! { "w": tree(2) });
+        let description = described(&old, &new).unwrap();
+        let length = |document: &bson::Document| RawDocumentBuf::try_from(document).unwrap().as_bytes().len();
+        let updated = description.get_document("updatedFields").unwrap();
+        assert!(length(updated) <= length(&new), "{} bytes for {}", length(updated), length(&new));
+        // Of few changes, the parts are described.
+        let part = described(&doc! { "a": { "b": 1, "c": 1 } }, &doc! { "a": { "b": 2, "c": 2 } }).unwrap();
+        assert_eq!(part.get_document("updatedFields").unwrap(), &doc! { "a.b": 2, "a.c": 2 });
     }
 
     #[test]

@@ -49,8 +49,6 @@ use Rule::{LoggedIn, Of, OnCollection, OnDatabase, OnServer, Open};
 pub(crate) struct Needs {
     pub(super) all: Vec<(Target, Actions)>,
     pub(super) or: Option<Vec<(Target, Actions)>>,
-    /// The nesting depth of the pipeline that is being read.
-    pub(super) depth: usize,
 }
 
 impl Needs {

@@ -7,13 +7,7 @@ use super::{
         Target,
     },
 };
-use crate::{
-    failure::{Code, Failure, Result},
-    stages,
-};
-
-/// Maximum nesting of pipelines: more than a document of 180 levels can contain, which is the deepest that is executed.
-const MAX_DEPTH: usize = 60;
+use crate::{failure::Result, stages};
 
 /// Returns the actions that a pipeline needs on its collection: `find`, unless its first stage reads something else of it.
 pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Action]> {
@@ -59,67 +53,28 @@ pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, need
 /// Adds the needs of the collections that stages name, including stages of nested pipelines.
 ///
 /// # Errors
-/// Fails with `Overflow` (15) if the pipelines are nested too deeply: the depth of the command was not checked before.
+/// Fails as [`stages::visit`] does, and if an option that names a collection occurs twice.
 pub(super) fn add_stages(stages: &RawArray, database: &str, needs: &mut Needs) -> Result<()> {
-    if needs.depth == MAX_DEPTH {
-        return Err(Failure::new(Code(15, "Overflow"), format!("pipelines may nest at most {MAX_DEPTH} deep")));
-    }
-    needs.depth += 1;
-    for stage in stages {
-        let Some(stage) = stage?.as_document() else { continue };
-        for element in stage {
-            let (name, options) = element?;
-            add_stage(name.as_str(), options, database, needs)?;
-        }
-    }
-    needs.depth -= 1;
-    Ok(())
+    stages::visit(stages, &mut |name, options| add_stage(name, options, database, needs))
 }
 
 fn add_stage(stage: &str, options: RawBsonRef<'_>, database: &str, needs: &mut Needs) -> Result<()> {
     let document = options.as_document();
-    match (stage, options) {
-        ("$lookup" | "$graphLookup", _) => {
-            let Some(options) = document else { return Ok(()) };
-            add_named(options, &["from"], database, needs, &[Find])?;
-            add_inner(options, database, needs)
-        }
-        ("$unionWith", RawBsonRef::String(name)) => {
-            needs.collection(database, name, &[Find]);
-            Ok(())
-        }
-        ("$unionWith", _) => {
-            let Some(options) = document else { return Ok(()) };
-            add_named(options, &["coll"], database, needs, &[Find])?;
-            add_inner(options, database, needs)
-        }
-        ("$facet", _) => {
-            for facet in document.into_iter().flatten() {
-                if let RawBsonRef::Array(stages) = facet?.1 {
-                    add_stages(stages, database, needs)?;
-                }
-            }
-            Ok(())
-        }
-        ("$out", RawBsonRef::String(name)) => {
-            needs.collection(database, name, &[Insert, Remove]);
-            Ok(())
-        }
-        ("$out", _) => document.map_or(Ok(()), |into| add_namespace(into, database, needs, &[Insert, Remove])),
-        ("$merge", RawBsonRef::String(name)) => {
-            needs.collection(database, name, &[Insert, Update]);
-            Ok(())
-        }
-        ("$merge", _) => {
-            let Some(options) = document else { return Ok(()) };
-            add_named(options, &["into"], database, needs, merge_actions(options)?)?;
-            match only(options, "whenMatched")? {
-                Some(RawBsonRef::Array(stages)) => add_stages(stages, database, needs),
-                _ => Ok(()),
-            }
-        }
-        _ => Ok(()),
+    let (option, actions): (&str, &[Action]) = match stage {
+        "$lookup" | "$graphLookup" => ("from", &[Find]),
+        "$unionWith" => ("coll", &[Find]),
+        "$out" => ("", &[Insert, Remove]),
+        "$merge" => ("into", document.map_or(Ok(&[Insert, Update][..]), merge_actions)?),
+        _ => return Ok(()),
+    };
+    match (options, document) {
+        // `$lookup` has no such short form: the library refuses it.
+        (RawBsonRef::String(name), _) => needs.collection(database, name, actions),
+        (_, Some(into)) if stage == "$out" => add_namespace(into, database, needs, actions)?,
+        (_, Some(options)) => add_named(options, option, database, needs, actions)?,
+        _ => {}
     }
+    Ok(())
 }
 
 /// Returns the actions that `$merge` needs on its target collection.
@@ -134,20 +89,12 @@ fn merge_actions(options: &RawDocument) -> Result<&'static [Action]> {
     })
 }
 
-/// Adds the needs on the collection in `options`: a string, or `{db, coll}`.
-fn add_named(
-    options: &RawDocument,
-    names: &[&str],
-    database: &str,
-    needs: &mut Needs,
-    actions: &[Action],
-) -> Result<()> {
-    for name in names {
-        match only(options, name)? {
-            Some(RawBsonRef::String(collection)) => needs.collection(database, collection, actions),
-            Some(RawBsonRef::Document(namespace)) => add_namespace(namespace, database, needs, actions)?,
-            _ => {}
-        }
+/// Adds the needs on the collection in the option `name`: a string, or `{db, coll}`.
+fn add_named(options: &RawDocument, name: &str, database: &str, needs: &mut Needs, actions: &[Action]) -> Result<()> {
+    match only(options, name)? {
+        Some(RawBsonRef::String(collection)) => needs.collection(database, collection, actions),
+        Some(RawBsonRef::Document(namespace)) => add_namespace(namespace, database, needs, actions)?,
+        _ => {}
     }
     Ok(())
 }
@@ -156,11 +103,4 @@ fn add_namespace(namespace: &RawDocument, database: &str, needs: &mut Needs, act
     let text = |name| -> Result<Option<&str>> { Ok(only(namespace, name)?.and_then(|value| value.as_str())) };
     needs.collection(text("db")?.unwrap_or(database), text("coll")?.unwrap_or_default(), actions);
     Ok(())
-}
-
-fn add_inner(options: &RawDocument, database: &str, needs: &mut Needs) -> Result<()> {
-    match only(options, "pipeline")? {
-        Some(RawBsonRef::Array(stages)) => add_stages(stages, database, needs),
-        _ => Ok(()),
-    }
 }

@@ -41,7 +41,7 @@ pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     let Ok(_only) = shared.backups.try_acquire() else {
         let message = "another backup is being written: the server writes one at a time";
-        return Err(Failure::new(Code(117, "ConflictingOperationInProgress"), message));
+        return Err(Failure::new(Code::CONFLICTING, message));
     };
     let path = folder.join(name);
     let progress = Arc::new(Progress::default());

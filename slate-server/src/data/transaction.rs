@@ -6,6 +6,7 @@ use tokio::{sync::OwnedMutexGuard, time::timeout_at};
 
 use super::{first_write_error, has_refused};
 use crate::{
+    command::Command,
     commands::{Call, Trait, has_open_cursor},
     failure::{Code, Failure, Result},
     labels::UNKNOWN_COMMIT,
@@ -191,16 +192,27 @@ fn check_command(call: &Call<'_>) -> Result<()> {
             format!("Cannot run command against the '{}.{PROFILE}' collection in a transaction.", command.database());
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
+    check_first(command)?;
     if command.has_write_concern {
         let message = "writeConcern is not allowed within a multi-statement transaction";
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     if command.name == "aggregate"
         && let Some(pipeline) = command.get("pipeline")?.and_then(RawBsonRef::as_array)
-        && let Some(name) = stages::any_of(pipeline, &OUTSIDE_TRANSACTIONS)?
     {
-        let message = format!("Stage not supported inside of a multi-document transaction: {name}");
-        return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+        stages::visit(pipeline, &mut |name, _| {
+            if !OUTSIDE_TRANSACTIONS.contains(&name) {
+                return Ok(());
+            }
+            let message = format!("Stage not supported inside of a multi-document transaction: {name}");
+            Err(Failure::new(Code::NOT_IN_TRANSACTION, message))
+        })?;
+    }
+    if command.name == "find" && command.get("readOnce")?.is_some_and(|value| value.as_bool() == Some(true)) {
+        return Err(Failure::new(
+            Code::NOT_IN_TRANSACTION,
+            "The 'readOnce' option is not supported within a transaction.",
+        ));
     }
     let level = command.read_concern.as_ref().and_then(|concern| concern.level.as_deref());
     if let Some(level) = level.filter(|level| !LEVELS.contains(level)) {
@@ -208,6 +220,24 @@ fn check_command(call: &Call<'_>) -> Result<()> {
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     Ok(())
+}
+
+/// Refuses commands with which a transaction cannot begin.
+fn check_first(command: &Command) -> Result<()> {
+    let what = match &*command.name {
+        "killCursors" => "Cannot run killCursors as the first operation in a multi-document transaction.",
+        "commitTransaction" => "Cannot start a transaction with a commit",
+        "abortTransaction" => "Cannot start a transaction with an abort",
+        _ => return Ok(()),
+    };
+    if command.starts_transaction { Err(Failure::new(Code::NOT_IN_TRANSACTION, what)) } else { Ok(()) }
+}
+
+/// The failure of a command with a transaction number that is neither in a transaction nor a retryable write.
+pub(super) fn not_retryable(command: &Command) -> Failure {
+    let message = "txnNumber may only be provided for multi-document transactions and retryable write commands. \
+                   autocommit:false was not provided, and '{}' is not a retryable write command.";
+    Failure::new(Code::NOT_RETRYABLE, message.replace("{}", &command.name))
 }
 
 /// Refuses new indexes on a collection that the transaction has not created.
@@ -240,9 +270,9 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
     let shared = call.shared();
     check_age(id, state, number)?;
     if state.number == Some(number) {
-        let message =
-            format!("Cannot start transaction {number}: a transaction or write with this number has begun already");
-        return Err(Failure::new(Code::STARTED_TWICE, message));
+        // Clients recognize MongoDB's message.
+        let message = "Only servers in a sharded cluster can start a new transaction at the active transaction number";
+        return Err(Failure::new(Code::CONFLICTING, message));
     }
     if call.command.read_concern.as_ref().is_some_and(|concern| concern.at.is_some()) {
         let message = "a transaction begins with the latest commit, and not at an atClusterTime";
@@ -328,7 +358,8 @@ fn identify(call: &Call<'_>) -> Result<(SessionId, i64)> {
     let lsid = command.session().ok_or_else(|| refused("the command must be run within a session"))?;
     let number = command.number.ok_or_else(|| refused("the command must be run within a transaction"))?;
     if !command.in_transaction {
-        return Err(refused("the command requires autocommit: false"));
+        return Err(not_retryable(command));
     }
+    check_first(command)?;
     Ok((SessionId::read(lsid, call.owner())?, number))
 }

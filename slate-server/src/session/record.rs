@@ -14,13 +14,13 @@ const MAX_PART: usize = 12 << 20;
 /// The outcome of a session's latest transaction number, as a document of `config.transactions`, as in MongoDB.
 ///
 /// ```text
-/// { _id: lsid, txnNum, lastWriteDate, reply: binary, parts }    a retryable write
-/// { _id: { id: lsid.id, part: 1… }, …, reply: binary }          the rest of a long reply
-/// { _id: lsid, txnNum, lastWriteDate, state: "committed" }      a transaction
+/// { _id: lsid, txnNum, lastWriteDate, writes: 1, reply: binary, parts }    retryable writes: their number, and the record of their statements
+/// { _id: { id: lsid.id, part: 1… }, …, reply: binary }                     the rest of a long one
+/// { _id: lsid, txnNum, lastWriteDate, state: "committed" }                 a transaction
 /// ```
 ///
-/// The reply is stored as binary, because it may contain documents that cannot be stored as parts of others. A reply with a document of 16 MiB
-/// exceeds the limit of a document, so it is divided.
+/// The record of the statements (`data::statements`) has their replies. It is stored as binary, because a reply may contain documents that cannot be
+/// stored as parts of others. With a document of 16 MiB it exceeds the limit of a document, so it is divided.
 pub(crate) struct Record;
 
 impl Record {
@@ -77,20 +77,41 @@ impl Record {
         part_id
     }
 
-    /// Returns the commands that write the record of a retryable write; they run in the transaction of the write.
-    pub(crate) fn of_write(id: SessionId, number: i64, reply: &RawDocument) -> Vec<RawDocumentBuf> {
+    /// Returns the commands that write the record of retryable writes in place of the record `before`, which is of the same number; `None` if the number
+    /// is new. They run in the transaction of the write. If another process has changed the record, they fail with [`EXISTS`](Self::EXISTS).
+    pub(crate) fn of_writes(
+        id: SessionId,
+        number: i64,
+        before: Option<&RawDocument>,
+        record: &RawDocument,
+    ) -> Vec<RawDocumentBuf> {
         let binary = |bytes: &[u8]| Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() };
+        let writes = |record: &RawDocument| {
+            let count = record.get_array("writes").map_or(0, |writes| writes.into_iter().count());
+            i32::try_from(count).unwrap_or(i32::MAX)
+        };
+        let earlier = || match before {
+            // The parts of a record of this number are replaced, or new.
+            Some(_) => rawdoc! { "$lte": number },
+            None => rawdoc! { "$lt": number },
+        };
         let (mut parts, mut commands) = (0, Vec::with_capacity(1));
-        for bytes in reply.as_bytes().chunks(MAX_PART).skip(1) {
+        for bytes in record.as_bytes().chunks(MAX_PART).skip(1) {
             parts += 1;
-            let reply = binary(bytes);
-            commands.push(Self::put(Self::part_id(id, parts), number, |record| record.append(cstr!("reply"), reply)));
+            let (id, reply) = (Self::part_id(id, parts), binary(bytes));
+            let filter = rawdoc! { "_id": id.clone(), "txnNum": earlier() };
+            commands.push(Self::put(id, number, filter, |record| record.append(cstr!("reply"), reply)));
         }
-        let first = binary(reply.as_bytes().chunks(MAX_PART).next().unwrap_or_default());
-        commands.push(Self::put(id.document(), number, |record| {
-            record.append(cstr!("reply"), first);
+        let filter = match before {
+            Some(before) => rawdoc! { "_id": id.document(), "txnNum": number, "writes": writes(before) },
+            None => rawdoc! { "_id": id.document(), "txnNum": earlier() },
+        };
+        let first = binary(record.as_bytes().chunks(MAX_PART).next().unwrap_or_default());
+        commands.push(Self::put(id.document(), number, filter, |entry| {
+            entry.append(cstr!("writes"), writes(record));
+            entry.append(cstr!("reply"), first);
             if parts > 0 {
-                record.append(cstr!("parts"), parts);
+                entry.append(cstr!("parts"), parts);
             }
         }));
         commands
@@ -98,17 +119,24 @@ impl Record {
 
     /// Returns the command that writes the record of a commit; it runs in the transaction that is committed.
     pub(crate) fn of_commit(id: SessionId, number: i64) -> RawDocumentBuf {
-        Self::put(id.document(), number, |record| record.append(cstr!("state"), "committed"))
+        let filter = rawdoc! { "_id": id.document(), "txnNum": { "$lt": number } };
+        Self::put(id.document(), number, filter, |record| record.append(cstr!("state"), "committed"))
     }
 
-    /// Returns the command that replaces an older part of a record; it can fail with [`EXISTS`](Self::EXISTS).
-    fn put(id: RawDocumentBuf, number: i64, fill: impl FnOnce(&mut RawDocumentBuf)) -> RawDocumentBuf {
-        let mut record = rawdoc! { "_id": id.clone(), "txnNum": number, "lastWriteDate": DateTime::now() };
+    /// Returns the command that replaces the part of a record that `filter` matches. If there is another one, it can fail with
+    /// [`EXISTS`](Self::EXISTS).
+    fn put(
+        id: RawDocumentBuf,
+        number: i64,
+        filter: RawDocumentBuf,
+        fill: impl FnOnce(&mut RawDocumentBuf),
+    ) -> RawDocumentBuf {
+        let mut record = rawdoc! { "_id": id, "txnNum": number, "lastWriteDate": DateTime::now() };
         fill(&mut record);
         rawdoc! {
             "update": "transactions",
             "$db": "config",
-            "updates": [{ "q": { "_id": id, "txnNum": { "$lt": number } }, "u": record, "upsert": true }],
+            "updates": [{ "q": filter, "u": record, "upsert": true }],
         }
     }
 

@@ -64,11 +64,23 @@ fn some_stages_are_refused_in_a_transaction() {
     client.ok(doc! { "insert": "a", "documents": [{}] });
     let stages =
         [doc! { "$collStats": {} }, doc! { "$indexStats": {} }, doc! { "$unionWith": "a" }, doc! { "$out": "b" }];
-    for (number, stage) in (1..).zip(stages) {
+    let nested = |stage: Document| {
+        let lookup = doc! { "$lookup": { "from": "a", "pipeline": [stage.clone()], "as": "x" } };
+        let union = doc! { "$lookup": { "from": "a", "pipeline": [{ "$unionWith": { "coll": "a", "pipeline": [stage.clone()] } }], "as": "x" } };
+        [lookup, union, doc! { "$facet": { "x": [{ "$match": {} }, stage] } }]
+    };
+    let nested = nested(doc! { "$indexStats": {} });
+    for (number, stage) in (1..).zip(stages.into_iter().chain(nested)) {
         let aggregate = doc! { "aggregate": "a", "pipeline": [{ "$match": {} }, stage], "cursor": {} };
         client.refused(within(aggregate, &session(1), number, true), 263);
     }
-    client.refused(within(doc! { "nothing": 1 }, &session(1), 9, true), 59);
+    client.refused(within(doc! { "nothing": 1 }, &session(1), 19, true), 59);
+    client.refused(within(doc! { "find": "a", "readOnce": true }, &session(1), 20, true), 263);
+    client.refused(within(doc! { "killCursors": "a", "cursors": [1_i64] }, &session(1), 20, true), 263);
+    for end in ["commitTransaction", "abortTransaction"] {
+        client.refused(within(doc! { end: 1, "$db": "admin" }, &session(1), 20, true), 263);
+        client.refused(doc! { end: 1, "$db": "admin", "lsid": session(1), "txnNumber": 20_i64 }, 50768);
+    }
 }
 
 #[test]
@@ -139,7 +151,7 @@ fn the_states_of_a_transaction_are_mongodbs() {
         transient
     );
     client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, true));
-    client.refused(within(find(), &lsid, 1, true), 50911);
+    client.refused(within(find(), &lsid, 1, true), 117);
     client.ok(within(doc! { "abortTransaction": 1, "$db": "admin" }, &lsid, 1, false));
     assert_eq!(count(&mut client, "a"), 0);
     client.refused(within(find(), &lsid, 1, false), 251);

@@ -1,4 +1,4 @@
-//! MongoDB's stable API: a client declares `apiVersion: "1"`. With `apiStrict: true` it may only use commands and stages of that version.
+//! MongoDB's stable API: a client declares `apiVersion: "1"`. With `apiStrict: true` it may only use commands, stages and arguments of that version.
 
 use bson::RawBsonRef;
 
@@ -6,18 +6,40 @@ use crate::{
     command::Command,
     commands::Trait,
     failure::{Code, Failure, Result},
+    stages,
 };
 
 /// Stages outside of version 1, sorted.
 const STAGES: [&str; 6] =
     ["$currentOp", "$indexStats", "$listLocalSessions", "$listSearchIndexes", "$listSessions", "$planCacheStats"];
 
-/// Checks the fields of the stable API in a command.
+/// Arguments outside of version 1, whatever their values, by command.
+const ARGUMENTS: [(&str, &[&str]); 2] = [
+    ("aggregate", &["collectionUUID", "explain", "isMapReduceCommand", "runtimeConstants"]),
+    (
+        "find",
+        &[
+            "$_requestResumeToken",
+            "$_resumeAfter",
+            "awaitData",
+            "max",
+            "min",
+            "noCursorTimeout",
+            "oplogReplay",
+            "readOnce",
+            "returnKey",
+            "showRecordId",
+            "tailable",
+        ],
+    ),
+];
+
+/// Checks the fields of the stable API in a command. An unknown command fails as such.
 ///
 /// # Errors
-/// `APIVersionError` (322), `APIStrictError` (323), `InvalidOptions` (72) for options without a version.
+/// `APIVersionError` (322), `APIStrictError` (323), 4886600 for options without a version.
 pub(crate) fn check(command: &Command) -> Result<()> {
-    if !command.declares_api {
+    if !command.declares_api || command.known.is_none() {
         return Ok(());
     }
     let truth = |name: &str| -> Result<bool> {
@@ -34,22 +56,39 @@ pub(crate) fn check(command: &Command) -> Result<()> {
         Some(_) => return Err(Failure::mistyped("apiVersion", "string")),
         None => {
             let message = "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion";
-            return Err(Failure::new(Code::INVALID_OPTIONS, message));
+            return Err(Failure::located(4_886_600, message));
         }
     }
-    let strict =
-        |what: String| Failure::new(Code(323, "APIStrictError"), format!("Provided apiStrict:true, but {what}"));
-    if is_strict && !command.is(Trait::Stable) {
-        return Err(strict(format!("the command {} is not in API Version 1", command.name)));
+    if is_strict { check_strict(command) } else { Ok(()) }
+}
+
+fn check_strict(command: &Command) -> Result<()> {
+    let outside = |what: String| {
+        let message = format!("Provided apiStrict:true, but {what} is not in API Version 1");
+        Err(Failure::new(Code(323, "APIStrictError"), message))
+    };
+    if !command.is(Trait::Stable) {
+        return outside(format!("the command {}", command.name));
     }
-    let stages = command.get("pipeline")?.filter(|_| is_strict && command.name == "aggregate");
-    for stage in stages.and_then(RawBsonRef::as_array).into_iter().flatten() {
-        let name = stage?.as_document().and_then(|stage| Some(stage.iter().next()?.ok()?.0.as_str()));
-        if let Some(name) = name.filter(|name| STAGES.binary_search(name).is_ok()) {
-            return Err(strict(format!("stage {name} is not in API Version 1")));
+    for (_, arguments) in ARGUMENTS.iter().filter(|(name, _)| *name == command.name) {
+        for argument in *arguments {
+            if command.get(argument)?.is_some() {
+                return outside(format!("the argument {}.{argument}", command.name));
+            }
         }
     }
-    Ok(())
+    // Also the pipeline of a view.
+    let Some(stages) = command.get("pipeline")?.and_then(RawBsonRef::as_array) else { return Ok(()) };
+    stages::visit(stages, &mut |name, argument| {
+        if STAGES.binary_search(&name).is_ok() {
+            return outside(format!("stage {name}"));
+        }
+        let mut options = argument.as_document().into_iter().flatten().flatten().filter(|_| name == "$collStats");
+        match options.find(|(option, _)| option.as_str() != "count") {
+            Some((option, _)) => outside(format!("the option {option} of $collStats")),
+            None => Ok(()),
+        }
+    })
 }
 
 #[cfg(test)]

@@ -40,12 +40,13 @@ pub(crate) struct Command {
     pub(crate) unsatisfied: Option<Unsatisfied>,
 }
 
-/// The parts of `readConcern` that the server handles. The library checks the others.
+/// The parts of `readConcern` that the server handles.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadConcern {
     pub(crate) level: Option<String>,
     pub(crate) at: Option<Timestamp>,
-    has_time: bool,
+    /// The time that a read must not be before.
+    after: Option<Timestamp>,
 }
 
 /// A write concern that a replica set of one member cannot satisfy.
@@ -91,6 +92,53 @@ pub(crate) fn beginning(text: &str, most: usize) -> &str {
         end -= 1;
     }
     text.get(..end).unwrap_or_default()
+}
+
+impl ReadConcern {
+    /// # Errors
+    /// Fails on unknown fields, wrong types and times that MongoDB refuses. The library checks the names of levels and of provenances.
+    fn read(concern: &RawDocument) -> Result<Self> {
+        let mut read = Self::default();
+        for element in concern {
+            let (name, value) = element?;
+            let mistyped = |expected| Failure::mistyped(&format!("readConcern.{name}"), expected);
+            let time = || value.as_timestamp().ok_or_else(|| mistyped("timestamp"));
+            match name.as_str() {
+                _ if value == RawBsonRef::Null => {}
+                "level" => read.level = Some(value.as_str().ok_or_else(|| mistyped("string"))?.to_owned()),
+                "atClusterTime" => read.at = Some(time()?),
+                "afterClusterTime" => read.after = Some(time()?),
+                "provenance" => {}
+                _ => return Err(Failure::unknown_field(&format!("readConcern.{name}"))),
+            }
+        }
+        let level = read.level.as_deref();
+        let fault = if read.after.is_some() && read.at.is_some() {
+            "a read concern has either afterClusterTime or atClusterTime"
+        } else if read.after.is_some() && matches!(level, Some("available" | "linearizable")) {
+            "afterClusterTime field can be set only if level is equal to majority, local, or snapshot"
+        } else if read.at.is_some() && level != Some("snapshot") {
+            "atClusterTime field can be set only if level is equal to snapshot"
+        } else if read.times().any(|time| time == Timestamp { time: 0, increment: 0 }) {
+            "the time of a read concern cannot be a null timestamp"
+        } else {
+            return Ok(read);
+        };
+        Err(Failure::new(Code::INVALID_OPTIONS, fault))
+    }
+
+    fn times(&self) -> impl Iterator<Item = Timestamp> {
+        self.at.into_iter().chain(self.after)
+    }
+
+    /// Fails if a time is later than the cluster time `now`.
+    pub(crate) fn check_times(&self, now: Timestamp) -> Result<()> {
+        if self.times().all(|time| time <= now) {
+            return Ok(());
+        }
+        let message = "the time of a read concern must not be greater than the current clusterTime";
+        Err(Failure::new(Code::INVALID_OPTIONS, message))
+    }
 }
 
 impl Unsatisfied {
@@ -187,17 +235,13 @@ impl Command {
                 }
             }
             b"readConcern" => {
-                let concern = document()?;
-                self.read_concern = Some(ReadConcern {
-                    level: concern.get_str("level").ok().map(str::to_owned),
-                    at: concern.get_timestamp("atClusterTime").ok(),
-                    has_time: concern.get("atClusterTime")?.is_some() || concern.get("afterClusterTime")?.is_some(),
-                });
+                self.read_concern = Some(ReadConcern::read(document()?)?);
             }
             b"$clusterTime" => {
                 let time = value.as_document().ok_or_else(|| mistyped("object"))?;
-                let time = time.get("clusterTime").and_then(Value::as_timestamp);
-                self.cluster_time = time.map(timestamp);
+                if let Some(time) = time.get("clusterTime") {
+                    self.cluster_time = Some(time.as_timestamp().map(timestamp).ok_or_else(|| mistyped("timestamp"))?);
+                }
             }
             b"apiVersion" | b"apiStrict" | b"apiDeprecationErrors" => self.declares_api = true,
             b"writeConcern" => {
@@ -293,7 +337,7 @@ impl Command {
     /// a `getMore`; a write concern that only a larger set satisfies.
     pub(crate) fn for_library(&self) -> Result<Arc<RawDocumentBuf>> {
         let drops_concern = self.in_transaction || self.name == "getMore";
-        let concern = self.read_concern.as_ref().filter(|concern| drops_concern || concern.has_time);
+        let concern = self.read_concern.as_ref().filter(|concern| drops_concern || concern.times().next().is_some());
         if concern.is_none() && self.unsatisfied.is_none() {
             return Ok(self.document.clone().unwrap_or_default());
         }

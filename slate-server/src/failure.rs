@@ -86,6 +86,10 @@ impl Failure {
         Self::new(Code::TYPE_MISMATCH, format!("BSON field '{field}' is the wrong type, expected type '{expected}'"))
     }
 
+    pub(crate) fn unknown_field(field: &str) -> Self {
+        Self::new(Code(40415, "IDLUnknownField"), format!("BSON field '{field}' is an unknown field."))
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-use bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf, cstr};
 use slate_query::{
     Code,
     collation::Collation,
@@ -68,6 +68,25 @@ impl Validator {
         let message = format!("Document failed validation: the document{id} violates the validator of {collection}");
         let details = Document::try_from(RawDocumentBuf::from_bytes(details.finish()).map_err(Error::conversion)?);
         Err(Error::invalid(Code::DOCUMENT_VALIDATION_FAILURE, message).with_details(details.unwrap_or_default()))
+    }
+
+    /// Whether every document is valid: there are only options for a later validator.
+    pub(crate) fn is_empty(&self) -> bool {
+        Doc::from(&self.document).is_empty()
+    }
+
+    /// Appends the options of the collection, as in MongoDB. Without a validator, those that are not the default.
+    pub(crate) fn append_options(&self, options: &mut RawDocumentBuf) {
+        let is_there = !self.is_empty();
+        if is_there {
+            options.append(cstr!("validator"), self.document.clone());
+        }
+        if is_there || self.level != ValidationLevel::default() {
+            options.append(cstr!("validationLevel"), self.level.name());
+        }
+        if is_there || self.action != ValidationAction::default() {
+            options.append(cstr!("validationAction"), self.action.name());
+        }
     }
 
     /// Parses the fields of a collection's definition. `None` if it has no validator.

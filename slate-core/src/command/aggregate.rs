@@ -37,6 +37,10 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Replies with the plan of an `aggregate`.
 pub(super) fn explain(call: Call<'_>, verbosity: Verbosity) -> Result<RawDocumentBuf> {
+    if call.fields.peek("writeConcern").is_some() {
+        let message = "Aggregation explain does not support the 'writeConcern' option";
+        return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("writeConcern"));
+    }
     let (command, collection) = (call.at.command, call.target.as_str().unwrap_or_default().to_owned());
     let (aggregate, _) = parse(call, CursorField::Optional)?;
     if change_stream::argument(aggregate.request.stages()).is_some() {
@@ -69,7 +73,7 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
     let concerns = match change_stream::argument(&pipeline) {
         Some(_) => Concerns::Majority,
         None if pipeline.last().is_some_and(|last| Sink::is(Doc::from(last))) => Concerns::ReadAndWrite,
-        None => Concerns::Read,
+        None => Concerns::Pipeline,
     };
     let common = call.common(concerns)?;
     call.fields.finish()?;

@@ -187,10 +187,11 @@ impl ValidatorOptions<'_> {
         self.filter.is_some() || self.level.is_some() || self.action.is_some()
     }
 
-    /// Returns the validator with these options, and those of `there` for missing ones. `None` if neither has a filter.
+    /// Returns the validator with these options, and those of `there` for missing ones; without a filter an empty one. `None` without options.
     pub(super) fn over(&self, there: Option<&Validator>) -> Result<Option<ValidatorSpec>> {
         let document = match self.filter {
             Some(filter) => Some(owned(filter)?),
+            None if there.is_none() && self.is_given() => Some(RawDocumentBuf::new()),
             None => there.map(|there| there.document.clone()),
         };
         Ok(document.map(|document| ValidatorSpec {

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use slate_query::{
     Code,
     number::Number,
-    raw::{Value, validate, validate_depth},
+    raw::{Kind, Value, validate, validate_depth},
 };
 
 use super::{
@@ -64,8 +64,12 @@ impl Common {
             };
             checked.map_err(|error| error.at("comment"))?;
         }
-        for name in ["$clusterTime", "$readPreference", "$queryOptions", "$client"] {
+        for name in ["$clusterTime", "$queryOptions", "$client"] {
             fields.object(name)?;
+        }
+        fields.object("$readPreference")?.map_or(Ok(()), concern::read_preference)?;
+        if let Some(key) = fields.value("clientOperationKey").filter(|key| key.kind() != Kind::Binary) {
+            return Err(fields.mistyped("clientOperationKey", key, "binData"));
         }
         for name in ["apiStrict", "apiDeprecationErrors", "mayBypassWriteBlocking", "rawData", "help"] {
             fields.truth(name)?;

@@ -20,8 +20,10 @@ const MAX_NODES: i64 = 50;
 pub(super) enum Concerns {
     /// A read: any read concern, no write concern.
     Read,
-    /// A change stream: the read concern `majority` or the default, no write concern.
+    /// A change stream: the read concern `majority` or the default, and a write concern, as every pipeline.
     Majority,
+    /// A pipeline that only reads: any read concern, and a write concern, which has no effect.
+    Pipeline,
     /// A write: a write concern, and only the default read concern.
     Write,
     /// A pipeline that writes (`$out`, `$merge`): a write concern, and any read concern except `linearizable`.
@@ -40,7 +42,7 @@ pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
     if let Some(read) = read {
         let level = read_concern(read)?;
         let is_taken = match concerns {
-            Concerns::Read => true,
+            Concerns::Read | Concerns::Pipeline => true,
             Concerns::Majority => matches!(level, None | Some("majority")),
             Concerns::ReadAndWrite => level != Some("linearizable"),
             Concerns::Write | Concerns::Neither => matches!(level, None | Some("local")),
@@ -50,7 +52,7 @@ pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
         }
     }
     if let Some(write) = write {
-        if !matches!(concerns, Concerns::Write | Concerns::ReadAndWrite) {
+        if matches!(concerns, Concerns::Read | Concerns::Neither) {
             return Err(not_taken("writeConcern"));
         }
         write_concern(write)?;
@@ -84,10 +86,52 @@ pub(super) fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
             return Err(Error::invalid(code, message).at(name));
         }
     }
-    fields.string("provenance")?;
+    provenance(&mut fields)?;
     fields.finish()?;
     Ok(level)
 }
+
+/// Reads where a concern comes from.
+fn provenance(fields: &mut Fields<'_>) -> Result<()> {
+    match fields.string("provenance")? {
+        None | Some("clientSupplied" | "customDefault" | "getLastErrorDefaults" | "implicitDefault") => Ok(()),
+        Some(other) => {
+            let message = format!("Enumeration value '{other}' for field 'provenance' is not a valid value.");
+            Err(Error::invalid(Code::BAD_VALUE, message).at("provenance"))
+        }
+    }
+}
+
+/// Checks a `$readPreference`. It has no effect: there is one member.
+///
+/// # Errors
+/// MongoDB's, for an unknown mode, and for tags or staleness with the mode `primary`.
+pub(super) fn read_preference(preference: Doc<'_>) -> Result<()> {
+    let mut fields = Fields::read("$readPreference", preference)?;
+    let refused = |message: String| Err(Error::invalid(Code::BAD_VALUE, message).at("$readPreference"));
+    let is_primary = match fields.string("mode")? {
+        None | Some("primary") => true,
+        Some("nearest" | "primaryPreferred" | "secondary" | "secondaryPreferred") => false,
+        Some(mode) => return refused(format!("Enumeration value '{mode}' for field 'mode' is not a valid value.")),
+    };
+    let tags = fields.objects("tags")?.unwrap_or_default();
+    if is_primary && tags.iter().any(|tags| !tags.is_empty()) {
+        return refused("Only empty tags are allowed with primary read preference".into());
+    }
+    match fields.integer("maxStalenessSeconds")?.unwrap_or_default() {
+        0 => Ok(()),
+        seconds if seconds < 0 => refused("maxStalenessSeconds must be a non-negative integer".into()),
+        seconds if seconds < MIN_STALENESS => {
+            let message = format!("maxStalenessSeconds value can not be less than {MIN_STALENESS}");
+            Err(Error::invalid(Code(160), message).at("$readPreference"))
+        }
+        _ if is_primary => refused("maxStalenessSeconds can not be set for the primary mode".into()),
+        _ => Ok(()),
+    }
+}
+
+/// MongoDB's smallest `maxStalenessSeconds`.
+const MIN_STALENESS: i64 = 90;
 
 fn write_concern(concern: Doc<'_>) -> Result<()> {
     let mut fields = Fields::read("writeConcern", concern)?;
@@ -106,10 +150,11 @@ fn write_concern(concern: Doc<'_>) -> Result<()> {
             },
         }
     }
-    for name in ["j", "fsync"] {
-        fields.truth(name)?;
+    if fields.truth("j")? == Some(true) && fields.truth("fsync")? == Some(true) {
+        return refused(Code::FAILED_TO_PARSE, "fsync and j options cannot be used together");
     }
+    fields.truth("fsync")?;
     fields.integer("wtimeout")?;
-    fields.string("provenance")?;
+    provenance(&mut fields)?;
     fields.finish()
 }

@@ -66,7 +66,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         (Some(_), _) if images.is_some() => {
             return refused("option not supported on a view: changeStreamPreAndPostImages", "viewOn");
         }
-        (Some(_), _) if validator.is_some() => {
+        (Some(_), _) if validator.is_some_and(|validator| !Doc::from(&validator.document).is_empty()) => {
             return refused("option not supported on a view: validator", "validator");
         }
         (Some(""), _) => return Err(Error::invalid(Code::BAD_VALUE, "'viewOn' cannot be empty").at("viewOn")),

@@ -122,7 +122,11 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let partial = fields.object_not_null("partialFilterExpression")?;
     let collation = fields.object_not_null("collation")?;
     let projection = fields.object_not_null("wildcardProjection")?;
-    check_version(&mut fields, keys)?;
+    let version = check_version(&mut fields, keys)?;
+    if version == Some(1) && collation.is_some() {
+        let message = "an index with v: 1 cannot have a collation";
+        return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("collation"));
+    }
     // MongoDB accepts and ignores these.
     for name in ["background", "dropDups", "ns"] {
         fields.any(name);
@@ -189,13 +193,14 @@ fn check_id_options(present: &[&str]) -> Result<()> {
     }
 }
 
-/// Checks the version of the index format: 1 or 2, for a wildcard index 2. Slate has one format for both.
-fn check_version(fields: &mut Fields<'_>, keys: Option<Doc<'_>>) -> Result<()> {
-    let Some(version) = fields.value("v") else { return Ok(()) };
+/// Returns the version of the index format: 1 or 2, for a wildcard index 2. Slate has one format for both.
+fn check_version(fields: &mut Fields<'_>, keys: Option<Doc<'_>>) -> Result<Option<i64>> {
+    let Some(version) = fields.value("v") else { return Ok(None) };
     let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;
     let oldest = if keys.is_some_and(WildcardPattern::is_key_of) { 2 } else { 1 };
-    if matches!(number.to_i64(), Some(known) if (oldest..=2).contains(&known)) && version.kind() != Kind::Decimal128 {
-        return Ok(());
+    let known = number.to_i64().filter(|known| (oldest..=2).contains(known));
+    if known.is_some() && version.kind() != Kind::Decimal128 {
+        return Ok(known);
     }
     Err(Error::invalid(Code::CANNOT_CREATE_INDEX, "the version of an index is 1 or 2, that of a wildcard index 2")
         .at("v"))

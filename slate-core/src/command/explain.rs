@@ -93,8 +93,10 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         "find" => find::explain(inner, verbosity.into())?,
         "findAndModify" | "findandmodify" => find_and_modify::explain(inner, verbosity.into())?,
         "update" => update::explain(inner, verbosity.into())?,
-        other if super::known(other).is_none() => return Err(super::unknown(other)),
-        other => return Err(Error::unsupported_by_name(&format!("explain of {other}")).at("explain")),
+        other if !super::is_known(other) => return Err(super::unknown(other)),
+        other => {
+            return Err(Error::invalid(Code::ILLEGAL_OPERATION, format!("Cannot explain cmd: {other}")).at("explain"));
+        }
     };
     report(command, &collection, &explained, verbosity)
 }

@@ -93,8 +93,10 @@ impl<'c> Lookup<'c> {
                 name => {
                     let place = WITHOUT_EFFECT.iter().position(|known| *known == name)?;
                     let document = validate(value.as_document()?.bytes()).ok()?;
-                    if name == b"readConcern" {
-                        concern::read_concern(document).ok()?;
+                    match name {
+                        b"readConcern" => drop(concern::read_concern(document).ok()?),
+                        b"$readPreference" => concern::read_preference(document).ok()?,
+                        _ => {}
                     }
                     std::mem::replace(are_there.get_mut(place)?, true)
                 }

@@ -95,9 +95,7 @@ fn collection_options(collection: &CollectionInfo) -> RawDocumentBuf {
         options.append(cstr!("collation"), collation.to_document());
     }
     if let Some(validator) = &collection.validator {
-        options.append(cstr!("validator"), validator.document.clone());
-        options.append(cstr!("validationLevel"), validator.level.name());
-        options.append(cstr!("validationAction"), validator.action.name());
+        validator.append_options(&mut options);
     }
     if collection.keeps_images {
         options.append(cstr!("changeStreamPreAndPostImages"), rawdoc! { "enabled": true });

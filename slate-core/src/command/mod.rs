@@ -65,82 +65,65 @@ use self::{
 pub use self::{commands::Commands, open_cursor::OpenCursor};
 use crate::{Database, Error, IntoDocument, Result, call::Scope};
 
-/// How a command is handled.
-#[derive(Clone, Copy)]
-enum Command {
-    Offered(fn(Call<'_>) -> Result<RawDocumentBuf>),
-    /// Fails with the command's name.
-    Unsupported,
-}
+/// Executes a command.
+type Run = fn(Call<'_>) -> Result<RawDocumentBuf>;
 
-use Command::{Offered, Unsupported};
-
-/// All commands that MongoDB has, sorted by name.
-static COMMANDS: &[(&str, Command)] = &[
-    ("abortTransaction", Unsupported),
-    ("aggregate", Offered(aggregate::run)),
-    ("analyze", Unsupported),
-    ("authenticate", Unsupported),
-    ("buildInfo", Unsupported),
-    ("buildinfo", Unsupported),
-    ("bulkWrite", Offered(bulk_write::run)),
-    ("collMod", Offered(coll_mod::run)),
-    ("collStats", Offered(coll_stats::run)),
-    ("collstats", Offered(coll_stats::run)),
-    ("commitTransaction", Unsupported),
-    ("compact", Offered(compact::run)),
-    ("connectionStatus", Unsupported),
-    ("convertToCapped", Unsupported),
-    ("count", Offered(count::run)),
-    ("create", Offered(create::run)),
-    ("createIndexes", Offered(create_indexes::run)),
-    ("currentOp", Unsupported),
-    ("dataSize", Unsupported),
-    ("dbHash", Unsupported),
-    ("dbStats", Offered(db_stats::run)),
-    ("dbstats", Offered(db_stats::run)),
-    ("delete", Offered(delete::run)),
-    ("deleteIndexes", Offered(drop_indexes::run)),
-    ("distinct", Offered(distinct::run)),
-    ("drop", Offered(drop::run)),
-    ("dropDatabase", Offered(drop_database::run)),
-    ("dropIndexes", Offered(drop_indexes::run)),
-    ("endSessions", Unsupported),
-    ("explain", Offered(explain::run)),
-    ("find", Offered(find::run)),
-    ("findAndModify", Offered(find_and_modify::run)),
-    ("findandmodify", Offered(find_and_modify::run)),
-    ("fsync", Unsupported),
-    ("getLog", Unsupported),
-    ("getMore", Offered(get_more::run)),
-    ("getParameter", Unsupported),
-    ("hello", Unsupported),
-    ("hostInfo", Unsupported),
-    ("insert", Offered(insert::run)),
-    ("isMaster", Unsupported),
-    ("ismaster", Unsupported),
-    ("killCursors", Offered(kill_cursors::run)),
-    ("killOp", Unsupported),
-    ("killSessions", Unsupported),
-    ("listCollections", Offered(list_collections::run)),
-    ("listCommands", Unsupported),
-    ("listDatabases", Offered(list_databases::run)),
-    ("listIndexes", Offered(list_indexes::run)),
-    ("mapReduce", Unsupported),
-    ("ping", Offered(ping::run)),
-    ("planCacheClear", Unsupported),
-    ("profile", Unsupported),
-    ("reIndex", Unsupported),
-    ("renameCollection", Offered(rename_collection::run)),
-    ("serverStatus", Unsupported),
-    ("setIndexCommitQuorum", Unsupported),
-    ("setParameter", Unsupported),
-    ("startSession", Unsupported),
-    ("top", Unsupported),
-    ("update", Offered(update::run)),
-    ("validate", Offered(validate::run)),
-    ("whatsmyuri", Unsupported),
+/// The offered commands, sorted by name.
+static COMMANDS: &[(&str, Run)] = &[
+    ("aggregate", aggregate::run),
+    ("bulkWrite", bulk_write::run),
+    ("collMod", coll_mod::run),
+    ("collStats", coll_stats::run),
+    ("collstats", coll_stats::run),
+    ("compact", compact::run),
+    ("count", count::run),
+    ("create", create::run),
+    ("createIndexes", create_indexes::run),
+    ("dbStats", db_stats::run),
+    ("dbstats", db_stats::run),
+    ("delete", delete::run),
+    ("deleteIndexes", drop_indexes::run),
+    ("distinct", distinct::run),
+    ("drop", drop::run),
+    ("dropDatabase", drop_database::run),
+    ("dropIndexes", drop_indexes::run),
+    ("explain", explain::run),
+    ("find", find::run),
+    ("findAndModify", find_and_modify::run),
+    ("findandmodify", find_and_modify::run),
+    ("getMore", get_more::run),
+    ("insert", insert::run),
+    ("killCursors", kill_cursors::run),
+    ("listCollections", list_collections::run),
+    ("listDatabases", list_databases::run),
+    ("listIndexes", list_indexes::run),
+    ("ping", ping::run),
+    ("renameCollection", rename_collection::run),
+    ("update", update::run),
+    ("validate", validate::run),
 ];
+
+/// The other commands of MongoDB, which fail with their name. A server has some of them.
+const UNSUPPORTED: &str = "\
+    abortReshardCollection abortTransaction addShard addShardToZone analyze analyzeShardKey appendOplogNote applyOps authenticate autoCompact \
+    balancerCollectionStatus balancerStart balancerStatus balancerStop buildInfo buildinfo checkMetadataConsistency cleanupOrphaned \
+    cleanupReshardCollection cleanupStructuredEncryptionData clearJumboFlag cloneCollectionAsCapped commitReshardCollection commitTransaction \
+    compactStructuredEncryptionData configureCollectionBalancing configureFailPoint configureQueryAnalyzer connPoolStats connPoolSync \
+    connectionStatus convertToCapped createRole createSearchIndexes createUser currentOp dataSize dbCheck dbHash dropAllRolesFromDatabase \
+    dropAllUsersFromDatabase dropConnections dropRole dropSearchIndex dropUser enableSharding endSessions features filemd5 flushRouterConfig \
+    fsync fsyncUnlock getAuditConfig getChangeStreamState getClusterParameter getCmdLineOpts getDefaultRWConcern getDiagnosticData getLog \
+    getParameter getShardMap getShardVersion grantPrivilegesToRole grantRolesToRole grantRolesToUser hello hostInfo invalidateUserCache isMaster \
+    isdbgrid ismaster killAllSessions killAllSessionsByPattern killOp killSessions listCommands listSearchIndexes listShards lockInfo logRotate \
+    logout mapReduce mergeAllChunksOnShard mergeChunks moveChunk moveCollection movePrimary moveRange netstat oidcListKeys oidcRefreshKeys \
+    planCacheClear planCacheClearFilters planCacheListFilters planCacheSetFilter profile reIndex refineCollectionShardKey refreshSessions \
+    removeQuerySettings removeShard removeShardFromZone replSetAbortPrimaryCatchUp replSetFreeze replSetGetConfig replSetGetStatus \
+    replSetInitiate replSetMaintenance replSetReconfig replSetResizeOplog replSetStepDown replSetStepUp replSetSyncFrom resetPlacementHistory \
+    reshardCollection revokePrivilegesFromRole revokeRolesFromRole revokeRolesFromUser rolesInfo rotateCertificates saslContinue saslStart \
+    serverStatus setAllowMigrations setAuditConfig setChangeStreamState setClusterParameter setDefaultRWConcern setFeatureCompatibilityVersion \
+    setIndexCommitQuorum setParameter setProfilingFilterGlobally setQuerySettings setUserWriteBlockMode shardCollection shardingState shutdown \
+    split splitVector startSession startTrafficRecording stopTrafficRecording top transitionFromDedicatedConfigServer \
+    transitionToDedicatedConfigServer unshardCollection untrackUnshardedCollection updateRole updateSearchIndex updateUser updateZoneKeyRange \
+    usersInfo validateDBMetadata waitForFailPoint whatsmyuri";
 
 impl Database {
     /// Runs one of MongoDB's commands and returns its reply, for tests, tools and wire protocols. Commands execute the same
@@ -203,9 +186,8 @@ fn run(at: CommandScope<'_>) -> Result<RawDocumentBuf> {
     let database = call.database()?;
     let stored = StoredNames::of(&call, database)?;
     stored.apply(&mut call);
-    match known(call.name) {
-        Some(Offered(run)) => run(call).map_err(|error| shown_error(error, database)),
-        Some(Unsupported) => Err(Error::unsupported_by_name(call.name)),
+    match COMMANDS.binary_search_by(|(known, _)| (*known).cmp(call.name)).ok().and_then(|place| COMMANDS.get(place)) {
+        Some((_, run)) => run(call).map_err(|error| shown_error(error, database)),
         None => Err(unknown(call.name)),
     }
 }
@@ -241,13 +223,21 @@ fn name_of(command: Doc<'_>) -> &[u8] {
     command.elements().next().map_or(b"", |first| first.name)
 }
 
-fn unknown(name: &str) -> Error {
-    Error::invalid(Code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
+/// Whether MongoDB has the command.
+fn is_known(name: &str) -> bool {
+    is_unsupported(name) || COMMANDS.iter().any(|(known, _)| *known == name)
 }
 
-fn known(name: &str) -> Option<Command> {
-    let place = COMMANDS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
-    COMMANDS.get(place).map(|(_, command)| *command)
+fn is_unsupported(name: &str) -> bool {
+    UNSUPPORTED.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// Returns the error for a command that is not offered.
+fn unknown(name: &str) -> Error {
+    if is_unsupported(name) {
+        return Error::unsupported_by_name(name);
+    }
+    Error::invalid(Code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
 }
 
 #[cfg(test)]

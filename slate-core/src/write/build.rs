@@ -158,7 +158,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Returns the name of the existing index with this definition. Fails as [`find_same`] does.
+/// Returns the name of the existing index with this definition. Fails as [`find_same`] does, and if only one of the two is hidden.
 pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
     if is_key_of_id(Doc::from(&wanted.keys)) {
         return check_id_index(spec, collection.collation.as_ref()).map(|()| Some("_id_".into()));
@@ -167,7 +167,13 @@ pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &I
         let message = "the name _id_ is reserved for the index whose keys are {_id: 1}";
         return Err(Error::invalid(Code::BAD_VALUE, message).at("name"));
     }
-    Ok(find_same(&collection.indexes, wanted)?.map(|there| there.name.to_string()))
+    match find_same(&collection.indexes, wanted)? {
+        Some(there) if there.hidden != wanted.hidden => {
+            let message = format!("the index {} exists with another value of the option hidden", there.name);
+            Err(Error::invalid(Code::INDEX_OPTIONS_CONFLICT, message).at("hidden"))
+        }
+        there => Ok(there.map(|there| there.name.to_string())),
+    }
 }
 
 /// MongoDB's limit on the depth of a partial index's condition.

@@ -63,9 +63,10 @@ pub(crate) struct ValidatorSpec {
 }
 
 impl ValidatorSpec {
-    /// Parses the validator. `None` for an empty filter, which every document matches.
+    /// Parses the validator. `None` for an empty filter, which every document matches, without options for a later one.
     fn parse(&self, collation: Option<&Collation>) -> Result<Option<Arc<Validator>>> {
-        if Doc::from(&self.document).is_empty() {
+        let is_default = self.level == ValidationLevel::default() && self.action == ValidationAction::default();
+        if Doc::from(&self.document).is_empty() && is_default {
             return Ok(None);
         }
         let parsed = Validator::parse(self.document.clone(), self.level, self.action, collation);
@@ -234,13 +235,13 @@ impl<T: Transaction> Session<T> {
         let mut changed = CollectionInfo::clone(&collection);
         changed.validator = spec.map(|spec| spec.parse(collection.collation.as_ref())).transpose()?.flatten();
         self.define(&changed)?;
-        let described = || match &changed.validator {
-            Some(validator) => rawdoc! {
-                "validator": validator.document.clone(),
-                "validationLevel": validator.level.name(),
-                "validationAction": validator.action.name(),
-            },
-            None => rawdoc! { "validator": {} },
+        let described = || {
+            let mut described = RawDocumentBuf::new();
+            changed.validator.iter().for_each(|validator| validator.append_options(&mut described));
+            if changed.validator.as_ref().is_none_or(|validator| validator.is_empty()) {
+                described.append(cstr!("validator"), RawDocumentBuf::new());
+            }
+            described
         };
         self.log_definition(EventKind::Modify, name, Some(collection.records), described);
         Ok(())
@@ -403,7 +404,7 @@ fn created(collection: &CollectionInfo) -> RawDocumentBuf {
         described.append(cstr!("collation"), collation.to_document());
     }
     if let Some(validator) = &collection.validator {
-        described.append(cstr!("validator"), validator.document.clone());
+        validator.append_options(&mut described);
     }
     if collection.keeps_images {
         described.append(cstr!("changeStreamPreAndPostImages"), rawdoc! { "enabled": true });

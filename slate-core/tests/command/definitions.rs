@@ -309,6 +309,49 @@ fn indexes_are_dropped_by_name_by_keys_and_all_at_once() {
 }
 
 #[test]
+fn options_of_validation_are_stored_without_a_validator() {
+    on_every_store(|db| {
+        let insert = |name: &str, id: i32| doc! { "insert": name, "documents": [{ "_id": id, "a": 2 }] };
+        let options = |db: &slate_core::Database, name: &str| {
+            let listed = rows(db, doc! { "listCollections": 1, "filter": { "name": name } });
+            listed[0].get_document("options").unwrap().clone()
+        };
+        run(db, doc! { "create": "c", "validationAction": "warn" });
+        assert_eq!(options(db, "c"), doc! { "validationAction": "warn" });
+        run(db, doc! { "create": "c", "validationAction": "warn" });
+        run(db, doc! { "collMod": "c", "validator": { "a": 1 } });
+        assert!(run(db, insert("c", 1)).get_array("writeErrors").is_err());
+        run(db, doc! { "create": "d" });
+        run(db, doc! { "collMod": "d", "validationLevel": "off" });
+        run(db, doc! { "collMod": "d", "validator": { "a": 1 } });
+        assert!(run(db, insert("d", 1)).get_array("writeErrors").is_err());
+        run(db, doc! { "collMod": "d", "validator": {} });
+        run(db, doc! { "collMod": "d", "validator": { "a": 1 }, "validationLevel": "strict" });
+        assert!(run(db, insert("d", 2)).get_array("writeErrors").is_ok());
+    });
+}
+
+#[test]
+fn an_index_and_its_hidden_twin_conflict() {
+    on_every_store(|db| {
+        let create = |index: Document| {
+            let mut definition = doc! { "key": { "a": 1 }, "name": "a_1" };
+            definition.extend(index);
+            doc! { "createIndexes": "c", "indexes": [definition] }
+        };
+        run(db, create(doc! { "hidden": true }));
+        run(db, create(doc! { "hidden": true }));
+        refused(db, create(doc! {}), 85);
+        let collated = doc! { "key": { "b": 1 }, "name": "b_1", "collation": { "locale": "en" } };
+        let old =
+            |version: i32| doc! { "v": version, "key": { "b": 1 }, "name": "b_1", "collation": { "locale": "en" } };
+        refused(db, create(old(1)), 67);
+        run(db, create(old(2)));
+        run(db, create(collated));
+    });
+}
+
+#[test]
 fn validators_are_created_changed_listed_and_reported() {
     on_every_store(|db| {
         let validator = doc! { "a": { "$gt": 5 } };
@@ -342,7 +385,8 @@ fn validators_are_created_changed_listed_and_reported() {
         run(db, doc! { "collMod": "c", "validator": {} });
         let listed = run(db, doc! { "listCollections": 1 });
         let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
-        assert!(batch[0].as_document().unwrap().get_document("options").unwrap().is_empty());
+        let options = batch[0].as_document().unwrap().get_document("options").unwrap();
+        assert_eq!(options, &doc! { "validationLevel": "moderate", "validationAction": "warn" });
         refused(db, doc! { "collMod": "nowhere", "validator": {} }, 26);
         run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a", "hidden": true }] });
         let listed = run(db, doc! { "listIndexes": "c" });

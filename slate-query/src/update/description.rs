@@ -34,7 +34,7 @@ struct Description<'d> {
     /// The elements of `disambiguatedPaths`, for each [`Part`].
     ambiguous: [Vec<u8>; 3],
     counts: Counts,
-    /// The value of `written` above which an enclosing value is set as a whole, so that the comparison of its parts can end.
+    /// The value of `size` above which an enclosing value is set as a whole, so that the comparison of its parts can end.
     limit: Option<usize>,
 }
 
@@ -52,6 +52,10 @@ struct Mark {
 
 /// Maximum size of a description, in bytes. The names of many removed fields can exceed it.
 const MAX_WRITTEN: usize = 32 << 20;
+
+/// Bytes of an element of `truncatedArrays` that do not count, so that a short array is described as truncated, as by MongoDB: most of the lengths,
+/// kinds and names, which are the same in each.
+const TRUNCATION: usize = 24;
 
 /// Appends to `out` `{updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}`, a document that says how `new` differs from
 /// `old`. The last field is there only if a path is ambiguous: a field's name contains a dot or is a number. Appends nothing and returns
@@ -165,7 +169,7 @@ impl<'d> Description<'d> {
         join_step(step, &mut self.joined);
         self.path.push(step);
         // The kind, the path with its terminator, and the value.
-        let most = (self.written() + 2 + self.joined.len()).saturating_add(new.bytes().len());
+        let most = (self.size() + 2 + self.joined.len()).saturating_add(new.bytes().len());
         self.limit = Some(around.map_or(most, |around| around.min(most)));
         match old.kind() {
             Kind::Array => self.array(old_parts, new_parts)?,
@@ -174,7 +178,7 @@ impl<'d> Description<'d> {
         self.path.pop();
         self.joined.truncate(joined);
         self.limit = around;
-        if self.written() > most.min(MAX_WRITTEN) {
+        if self.size() > most || self.written() > MAX_WRITTEN {
             self.rewind(&mark);
             self.set(step, new);
         }
@@ -270,7 +274,7 @@ impl<'d> Description<'d> {
 
     /// Whether the comparison can end, because an enclosing value will be set as a whole.
     fn is_in_vain(&self) -> bool {
-        self.written() > self.limit.unwrap_or(MAX_WRITTEN).min(MAX_WRITTEN)
+        self.limit.is_some_and(|limit| self.size() > limit) || self.written() > MAX_WRITTEN
     }
 
     fn lengths(&self) -> [usize; 6] {
@@ -281,6 +285,11 @@ impl<'d> Description<'d> {
     /// Returns the size of the collected elements, in bytes.
     fn written(&self) -> usize {
         self.lengths().iter().sum()
+    }
+
+    /// Returns the size of the collected elements as it is compared with that of a whole value.
+    fn size(&self) -> usize {
+        self.written() - self.counts.truncated * TRUNCATION
     }
 
     fn mark(&self) -> Mark {

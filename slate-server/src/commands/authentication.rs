@@ -1,6 +1,6 @@
 //! Logins and logouts, and the user of a connection.
 
-use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, cstr, rawdoc};
+use bson::{RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawdoc};
 
 use super::Call;
 use crate::{auth::login, failure::Result};
@@ -62,33 +62,4 @@ fn succeeded(reply: RawDocumentBuf) -> RawDocumentBuf {
     let mut reply = reply;
     reply.append(cstr!("ok"), 1.0);
     reply
-}
-
-/// Generic fields, which any command may have.
-pub(super) const OF_EVERY_COMMAND: [&str; 14] = [
-    "$clusterTime",
-    "$db",
-    "$readPreference",
-    "apiDeprecationErrors",
-    "apiStrict",
-    "apiVersion",
-    "autocommit",
-    "comment",
-    "lsid",
-    "maxTimeMS",
-    "readConcern",
-    "startTransaction",
-    "txnNumber",
-    "writeConcern",
-];
-
-/// Returns the first field that is neither in `known` nor generic; `None` if all are, so that a misspelt field is not ignored.
-pub(super) fn unknown_field<'c>(command: &'c RawDocument, known: &[&str]) -> Result<Option<&'c str>> {
-    for element in command.into_iter().skip(1) {
-        let name = element?.0.as_str();
-        if !known.contains(&name) && !OF_EVERY_COMMAND.contains(&name) {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
 }

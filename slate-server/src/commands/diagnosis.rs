@@ -7,8 +7,8 @@ use slate_core::OpenCursor;
 
 use super::{
     Call,
-    authentication::OF_EVERY_COMMAND,
     status::{VERSION, host_name},
+    table::OF_EVERY_COMMAND,
     table::offered_names,
 };
 use crate::{

@@ -212,6 +212,9 @@ async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     let command = call.command;
     let implementation = command.known.map_or(Implementation::Library, |known| known.implementation);
+    if let Some(concern) = &command.read_concern {
+        concern.check_times(call.shared().database.last_time())?;
+    }
     if matches!(implementation, Implementation::Library) {
         let reply = data::run(call).await?;
         auth::login::close_late_cursors(call, &reply).await?;
@@ -220,6 +223,9 @@ async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if command.in_transaction && !command.is(Trait::Transaction) {
         let message = format!("Cannot run '{}' in a multi-document transaction.", command.name);
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+    }
+    if let Some(known) = command.known {
+        known.check_fields(command.document())?;
     }
     match implementation {
         Implementation::Immediate(run) => run(call),

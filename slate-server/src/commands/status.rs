@@ -158,12 +158,21 @@ pub(super) fn command_line(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `getParameter`: one of the parameters, or all for `"*"`.
 pub(super) fn parameter(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let all = parameters(call);
-    let wants_all = call.command.get("getParameter")?.and_then(|value| value.as_str()) == Some("*")
+    let options = call.command.get("getParameter")?;
+    let option = |name| options.and_then(|options| options.as_document()?.get_bool(name).ok()).unwrap_or_default();
+    let wants_all = options.and_then(|value| value.as_str()) == Some("*")
+        || option("allParameters")
         || call.truth("allParameters")?;
+    let has_details = option("showDetails");
     let mut reply = RawDocumentBuf::new();
     for (name, value) in all.iter().flatten() {
         if wants_all || call.command.get(name.as_str())?.is_some() {
-            reply.append(name, RawBson::from(value));
+            let value = RawBson::from(value);
+            if has_details {
+                reply.append(name, rawdoc! { "value": value, "settableAtRuntime": false, "settableAtStartup": false });
+            } else {
+                reply.append(name, value);
+            }
         }
     }
     if reply.is_empty() {

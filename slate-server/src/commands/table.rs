@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use bson::RawDocumentBuf;
+use bson::{RawDocument, RawDocumentBuf};
 
 use super::{Call, authentication, diagnosis, hello, maintenance, replication, sessions, status, users};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         },
     },
     data, fail_points,
-    failure::Result,
+    failure::{Failure, Result},
     profiler,
 };
 
@@ -40,6 +40,8 @@ pub(crate) enum Trait {
     Collection,
     /// Returns results computed from the documents of its collection.
     Reads,
+    /// Has these fields and the generic ones, and fails with others: a misspelt field is not ignored.
+    Fields(&'static [&'static str]),
     /// May be repeated with the same transaction number.
     Retryable,
     /// Is in version 1 of the stable API.
@@ -63,6 +65,20 @@ impl KnownCommand {
     pub(crate) fn is(&self, wanted: Trait) -> bool {
         self.traits.contains(&wanted)
     }
+
+    /// # Errors
+    /// Fails with `IDLUnknownField` (40415) if the command has a field that is not one of its [`Fields`](Trait::Fields).
+    pub(crate) fn check_fields(&self, command: &RawDocument) -> Result<()> {
+        let fields = self.traits.iter().find_map(|known| if let Fields(fields) = known { Some(fields) } else { None });
+        let Some(fields) = fields else { return Ok(()) };
+        for element in command.into_iter().skip(1) {
+            let name = element?.0.as_str();
+            if !fields.contains(&name) && !OF_EVERY_COMMAND.contains(&name) {
+                return Err(Failure::unknown_field(&format!("{}.{name}", self.name)));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Debug for KnownCommand {
@@ -81,7 +97,38 @@ const fn known(
 }
 
 use Implementation::{Immediate, Library, Unsupported, Waiting};
-use Trait::{Admin, Collection, Reads, Retryable, Stable, Transaction, Writes};
+use Trait::{Admin, Collection, Fields, Reads, Retryable, Stable, Transaction, Writes};
+
+/// Generic fields, which any command may have.
+pub(super) const OF_EVERY_COMMAND: [&str; 20] = [
+    "$client",
+    "$clusterTime",
+    "$db",
+    "$queryOptions",
+    "$readPreference",
+    "apiDeprecationErrors",
+    "apiStrict",
+    "apiVersion",
+    "autocommit",
+    "clientOperationKey",
+    "comment",
+    "lsid",
+    "maxTimeMS",
+    "maxTimeMSOpOnly",
+    "mayBypassWriteBlocking",
+    "rawData",
+    "readConcern",
+    "startTransaction",
+    "txnNumber",
+    "writeConcern",
+];
+
+/// The fields of `usersInfo`.
+const INFO: &[&str] =
+    &["filter", "showAuthenticationRestrictions", "showCredentials", "showCustomData", "showPrivileges"];
+
+/// The fields of a user.
+const USER: &[&str] = &["authenticationRestrictions", "customData", "digestPassword", "mechanisms", "pwd", "roles"];
 
 /// The commands, sorted by name.
 static COMMANDS: &[KnownCommand] = &[
@@ -98,12 +145,12 @@ static COMMANDS: &[KnownCommand] = &[
     known("commitTransaction", Waiting(|call| Box::pin(data::commit(call))), &[Admin, Stable, Transaction], LoggedIn),
     known("compact", Library, &[Collection], OnCollection(Compact)),
     known("configureFailPoint", Immediate(fail_points::configure), &[Admin], OnServer(SetParameter)),
-    known("connectionStatus", Immediate(authentication::connection_status), &[], Open),
+    known("connectionStatus", Immediate(authentication::connection_status), &[Fields(&["showPrivileges"])], Open),
     known("count", Library, &[Collection, Reads, Stable], OnCollection(Find)),
     known("create", Library, &[Collection, Stable, Transaction, Writes], Of(needs::create)),
     known("createIndexes", Library, &[Collection, Stable, Transaction, Writes], OnCollection(CreateIndex)),
     known("createRole", Unsupported, &[], OnDatabase(CreateRole)),
-    known("createUser", Waiting(|call| Box::pin(users::create(call))), &[], Of(needs::create_user)),
+    known("createUser", Waiting(|call| Box::pin(users::create(call))), &[Fields(USER)], Of(needs::create_user)),
     known("currentOp", Waiting(|call| Box::pin(diagnosis::current_op(call))), &[Admin], Of(needs::current_op)),
     known("dbStats", Library, &[], OnDatabase(DbStats)),
     known("dbstats", Library, &[], OnDatabase(DbStats)),
@@ -126,7 +173,7 @@ static COMMANDS: &[KnownCommand] = &[
     known("getLog", Immediate(diagnosis::log), &[Admin], OnServer(GetLog)),
     known("getMore", Library, &[Stable, Transaction], LoggedIn),
     known("getParameter", Immediate(status::parameter), &[Admin], OnServer(GetParameter)),
-    known("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call))), &[], Of(needs::grant)),
+    known("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call))), &[Fields(&["roles"])], Of(needs::grant)),
     known("hello", Waiting(|call| Box::pin(hello::hello(call))), &[Stable], Open),
     known("hostInfo", Immediate(status::host_info), &[], OnServer(HostInfo)),
     known("insert", Library, &[Collection, Retryable, Stable, Transaction, Writes], Of(needs::insert)),
@@ -142,13 +189,23 @@ static COMMANDS: &[KnownCommand] = &[
     known("listIndexes", Library, &[Collection, Stable], OnCollection(ListIndexes)),
     known("logout", Immediate(authentication::logout), &[Stable], Open),
     known("ping", Library, &[Stable], Open),
-    known("profile", Waiting(|call| Box::pin(profiler::configure(call))), &[], Of(needs::profile)),
+    known(
+        "profile",
+        Waiting(|call| Box::pin(profiler::configure(call))),
+        &[Fields(&["filter", "sampleRate", "slowms"])],
+        Of(needs::profile),
+    ),
     known("refreshSessions", Immediate(sessions::refresh), &[Stable], LoggedIn),
     known("renameCollection", Library, &[Admin, Writes], Of(needs::rename)),
     known("replSetGetConfig", Immediate(replication::config), &[Admin], OnServer(ReplSetGetConfig)),
     known("replSetGetStatus", Immediate(replication::status), &[Admin], OnServer(ReplSetGetStatus)),
     known("replSetInitiate", Immediate(replication::initiate), &[Admin], OnServer(ReplSetConfigure)),
-    known("revokeRolesFromUser", Waiting(|call| Box::pin(users::revoke(call))), &[], Of(needs::revoke)),
+    known(
+        "revokeRolesFromUser",
+        Waiting(|call| Box::pin(users::revoke(call))),
+        &[Fields(&["roles"])],
+        Of(needs::revoke),
+    ),
     known("rolesInfo", Immediate(users::roles_info), &[], Of(needs::roles_info)),
     known("saslContinue", Immediate(authentication::sasl_continue), &[Stable], Open),
     known("saslStart", Waiting(|call| Box::pin(authentication::sasl_start(call))), &[Stable], Open),
@@ -159,8 +216,8 @@ static COMMANDS: &[KnownCommand] = &[
     known("top", Immediate(diagnosis::top), &[Admin], OnServer(Top)),
     known("update", Library, &[Collection, Retryable, Stable, Transaction, Writes], Of(needs::update)),
     known("updateRole", Unsupported, &[], OnDatabase(GrantRole)),
-    known("updateUser", Waiting(|call| Box::pin(users::update(call))), &[], Of(needs::update_user)),
-    known("usersInfo", Waiting(|call| Box::pin(users::info(call))), &[], Of(needs::users_info)),
+    known("updateUser", Waiting(|call| Box::pin(users::update(call))), &[Fields(USER)], Of(needs::update_user)),
+    known("usersInfo", Waiting(|call| Box::pin(users::info(call))), &[Fields(INFO)], Of(needs::users_info)),
     known("validate", Library, &[Collection], OnCollection(Validate)),
     known("whatsmyuri", Immediate(status::my_uri), &[], Open),
 ];

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
-use super::{Call, authentication::unknown_field};
+use super::Call;
 use crate::{
     auth::{Mechanism, Role, User, UserFields, UserName},
     failure::{Code, Failure, Result},
@@ -12,7 +12,7 @@ use crate::{
 
 /// `{createUser: name, pwd, roles, customData, mechanisms}`.
 pub(super) async fn create(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    check_fields(call)?;
+    check_restrictions(call)?;
     let name = target(call)?;
     if name.database == "local" {
         return Err(refused("Cannot create users in the local database"));
@@ -41,7 +41,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `{updateUser: name, pwd, roles, customData, mechanisms}`.
 pub(super) async fn update(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    check_fields(call)?;
+    check_restrictions(call)?;
     let (name, users) = (target(call)?, &call.shared().users);
     let (password, mechanisms) = (call.command.get("pwd")?, mechanisms(call)?);
     if name.database == UserName::EXTERNAL && (password.is_some() || mechanisms.is_some()) {
@@ -101,14 +101,14 @@ async fn delete(call: &Call<'_>, filter: RawDocumentBuf) -> Result<i32> {
 
 /// `{grantRolesToUser: name, roles}`.
 pub(super) async fn grant(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let (name, roles) = (target(call)?, roles(call, "roles")?.ok_or_else(|| missing("grantRolesToUser.roles"))?);
+    let (name, roles) = (target(call)?, some_roles(call)?);
     call.shared().users.grant(&name, &roles).await?;
     done()
 }
 
 /// `{revokeRolesFromUser: name, roles}`.
 pub(super) async fn revoke(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let (name, roles) = (target(call)?, roles(call, "roles")?.ok_or_else(|| missing("revokeRolesFromUser.roles"))?);
+    let (name, roles) = (target(call)?, some_roles(call)?);
     let users = &call.shared().users;
     let known = users.get(&name).await?;
     users.revoke(&name, &roles).await?;
@@ -121,7 +121,22 @@ pub(super) async fn revoke(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `{usersInfo: 1 | name | {user, db} | [name, …] | {forAllDBs: true}, showCredentials, showPrivileges, filter}`.
 pub(super) async fn info(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (command, database) = (call.command, call.command.database());
-    let (credentials, privileges) = (call.truth("showCredentials")?, call.truth("showPrivileges")?);
+    let flag = |name: &str| -> Result<Option<bool>> {
+        let Some(value) = command.get(name)?.filter(|value| *value != RawBsonRef::Null) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| Failure::mistyped(&format!("usersInfo.{name}"), "bool"))
+    };
+    let given = |name: &str| Ok::<_, Failure>(flag(name)?.unwrap_or_default());
+    let (credentials, privileges) = (given("showCredentials")?, given("showPrivileges")?);
+    let has_data = flag("showCustomData")?.unwrap_or(true);
+    let is_exact = match command.get("usersInfo")? {
+        Some(RawBsonRef::Document(user)) => user.get("forAllDBs")?.is_none(),
+        Some(RawBsonRef::Array(_) | RawBsonRef::String(_)) => true,
+        _ => false,
+    };
+    if !is_exact && (privileges || given("showAuthenticationRestrictions")?) {
+        let message = "Privilege or restriction details require exact-match usersInfo queries";
+        return Err(Failure::new(Code::ILLEGAL_OPERATION, message));
+    }
     let filter = match command.get("usersInfo")? {
         Some(RawBsonRef::Document(all)) if all.get("forAllDBs")?.is_some() => rawdoc! {},
         Some(RawBsonRef::Array(names)) => {
@@ -154,7 +169,17 @@ pub(super) async fn info(call: &Call<'_>) -> Result<RawDocumentBuf> {
     };
     let mut shown = RawArrayBuf::new();
     for document in call.shared().users.find(filter, rawdoc! {}, 0).await? {
-        shown.push(describe(&document, credentials, privileges)?);
+        let mut user = describe(&document, credentials, privileges)?;
+        if !has_data {
+            user = user.iter().flatten().filter(|(name, _)| *name != "customData").fold(
+                RawDocumentBuf::new(),
+                |mut shown, (name, value)| {
+                    shown.append(name, value);
+                    shown
+                },
+            );
+        }
+        shown.push(user);
     }
     Ok(rawdoc! { "users": shown, "ok": 1.0 })
 }
@@ -239,13 +264,8 @@ fn target(call: &Call<'_>) -> Result<UserName> {
     UserName::checked(text(&format!("{name}.{name}"), value)?, database)
 }
 
-/// Refuses fields that a command about users does not have: an ignored restriction would not restrict.
-fn check_fields(call: &Call<'_>) -> Result<()> {
-    let known = ["authenticationRestrictions", "customData", "digestPassword", "mechanisms", "pwd", "roles"];
-    if let Some(name) = unknown_field(call.command.document(), &known)? {
-        let message = format!("BSON field '{}.{name}' is an unknown field.", call.command.name);
-        return Err(Failure::new(Code(40415, "IDLUnknownField"), message));
-    }
+/// Refuses restrictions: an ignored one would not restrict.
+fn check_restrictions(call: &Call<'_>) -> Result<()> {
     let restrictions = call.command.get("authenticationRestrictions")?.and_then(|list| list.as_array());
     if restrictions.is_some_and(|list| list.into_iter().next().is_some()) {
         return Err(Failure::not_implemented("authenticationRestrictions"));
@@ -266,6 +286,15 @@ fn roles(call: &Call<'_>, field: &str) -> Result<Option<Vec<Role>>> {
         }
     }
     Ok(Some(read))
+}
+
+/// Reads the roles to grant or to revoke.
+fn some_roles(call: &Call<'_>) -> Result<Vec<Role>> {
+    let read = roles(call, "roles")?.ok_or_else(|| missing(&format!("{}.roles", call.command.name)))?;
+    if read.is_empty() {
+        return Err(refused(&format!("{} command requires a non-empty \"roles\" array", call.command.name)));
+    }
+    Ok(read)
 }
 
 /// Reads the mechanisms for which keys are stored; `None` if none is named.

@@ -24,9 +24,13 @@ impl SessionId {
     /// Reads an `lsid` of `owner`.
     ///
     /// # Errors
-    /// Fails if its `id` is not a UUID.
+    /// Fails if its `id` is not a UUID, or on an unknown field.
     pub(crate) fn read(lsid: &RawDocument, owner: Option<[u8; 32]>) -> Result<Self> {
         let lsid = Value::new(Kind::Document, lsid.as_bytes()).as_document();
+        let is_unknown = |name: &[u8]| !matches!(name, b"id" | b"txnNumber" | b"txnUUID" | b"uid");
+        if let Some(field) = lsid.and_then(|lsid| lsid.elements().find(|field| is_unknown(field.name))) {
+            return Err(Failure::unknown_field(&format!("lsid.{}", field.display_name())));
+        }
         let id = lsid.and_then(|lsid| lsid.get("id")).ok_or_else(|| {
             Failure::new(Code(40414, "IDLFailedToParse"), "BSON field 'lsid.id' is missing but a required field")
         })?;

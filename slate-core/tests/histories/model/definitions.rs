@@ -223,8 +223,9 @@ fn view_options(view: &ViewOf) -> Option<[(&'static str, Option<Bson>); 2]> {
 }
 
 fn rule_options(rules: Option<&Rules>) -> [(&'static str, Option<Bson>); 3] {
-    // An empty filter is no validator.
-    let rules = rules.filter(|rules| !rules.filter.is_empty());
+    // An empty filter is no validator, but its options are stored for a later one.
+    let has_filter = rules.is_some_and(|rules| !rules.filter.is_empty());
+    let is_shown = |default: bool| has_filter || !default;
     let level = |rules: &Rules| match rules.level {
         ValidationLevel::Off => "off",
         ValidationLevel::Strict => "strict",
@@ -235,9 +236,9 @@ fn rule_options(rules: Option<&Rules>) -> [(&'static str, Option<Bson>); 3] {
         ValidationAction::Warn => "warn",
     };
     [
-        ("validator", rules.map(|rules| rules.filter.clone().into())),
-        ("validationLevel", rules.map(|rules| level(rules).into())),
-        ("validationAction", rules.map(|rules| action(rules).into())),
+        ("validator", rules.filter(|_| has_filter).map(|rules| rules.filter.clone().into())),
+        ("validationLevel", rules.map(level).filter(|level| is_shown(*level == "strict")).map(Into::into)),
+        ("validationAction", rules.map(action).filter(|action| is_shown(*action == "error")).map(Into::into)),
     ]
 }
 

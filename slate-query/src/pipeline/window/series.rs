@@ -45,6 +45,8 @@ pub(super) struct Fill {
     before: Option<usize>,
     /// The last value.
     last: Option<OwnedValue>,
+    /// The sort value of the row before, and whether it is a date.
+    place_before: Option<(Number, bool)>,
     /// The next row with a value, or the end of the partition, if it is after the current row.
     after: usize,
 }
@@ -59,11 +61,10 @@ impl Fill {
         row: usize,
     ) -> Result<Evaluated<'static>> {
         let value_at = |row: usize| column.get(row).and_then(Operand::present);
+        if how == Filling::Linear {
+            self.check_linear(partition, value_at(row), row)?;
+        }
         if let Some(value) = value_at(row) {
-            if how == Filling::Linear && Number::of(value).is_none() {
-                let message = format!("$linearFill takes numbers, not {}", value.kind().alias());
-                return Err(Error::new(Code::TYPE_MISMATCH, message));
-            }
             match how {
                 Filling::Last => self.last = Some(value.to_owned()),
                 Filling::Linear => self.before = Some(row),
@@ -80,15 +81,30 @@ impl Fill {
         }
         let number = |row| value_at(row).and_then(Number::of);
         let (Some(y0), Some(y1)) = (number(before), number(self.after)) else { return Ok(Evaluated::NULL) };
-        if partition.are_peers(before, row) || partition.are_peers(row, self.after) {
-            return Err(Error::new(Code(6_050_106), "$linearFill takes a sortBy field whose values differ"));
-        }
+        // The document after is checked before its value is used, too.
+        Self { place_before: self.place_before, ..Self::default() }.check_linear(partition, None, self.after)?;
         let (x0, x, x1) = (place(partition, before)?, place(partition, row)?, place(partition, self.after)?);
-        let is_date = |row| partition.sort_value(row).is_some_and(|value| value.kind() == Kind::DateTime);
-        if is_date(before) != is_date(row) || is_date(row) != is_date(self.after) {
-            return Err(Error::new(Code::TYPE_MISMATCH, "$linearFill takes a sortBy field of either numbers or dates"));
-        }
         Ok(y0.plus(x.minus(x0).times(y1.minus(y0).over(x1.minus(x0)))).into())
+    }
+
+    /// Checks the value and the sort value of a document, in the order of documents: a line needs numbers at different places, of one kind.
+    fn check_linear(&mut self, partition: &Partition, value: Option<Value<'_>>, row: usize) -> Result<()> {
+        if let Some(value) = value.filter(|value| Number::of(*value).is_none()) {
+            let message = format!("$linearFill takes numbers, not {}", value.kind().alias());
+            return Err(Error::new(Code::TYPE_MISMATCH, message));
+        }
+        let is_date = partition.sort_value(row).is_some_and(|value| value.kind() == Kind::DateTime);
+        let here = (place(partition, row)?, is_date);
+        match self.place_before.replace(here) {
+            Some(before) if before == here => {
+                Err(Error::new(Code(6_050_106), "$linearFill takes a sortBy field whose values differ"))
+            }
+            Some((_, was_date)) if was_date != is_date => {
+                let message = "$linearFill takes a sortBy field of either numbers or dates";
+                Err(Error::new(Code::TYPE_MISMATCH, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns whether the value for `row`, which the column contains, can be computed without documents that were not

@@ -36,7 +36,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Returns the name for repeated lookups.
+    /// Returns the name, prepared for repeated lookups in documents.
     pub(crate) fn field_name(&self) -> &FieldName {
         &self.name
     }

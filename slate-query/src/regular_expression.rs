@@ -169,7 +169,7 @@ impl Pattern {
     /// Returns whether the pattern matches the text.
     ///
     /// # Errors
-    /// 51156 if the match takes too many steps.
+    /// 51156 if the match takes too many steps; 50 if it would take longer than the deadline.
     pub(crate) fn is_match(&self, text: &[u8]) -> Result<bool> {
         match &self.compiled {
             Compiled::Linear(regex) => Ok(regex.is_match(text)),
@@ -180,7 +180,7 @@ impl Pattern {
     /// Returns the first match that starts at `from` or later; `None` if there is none.
     ///
     /// # Errors
-    /// 51156 if the match takes too many steps.
+    /// 51156 if the match takes too many steps; 50 if it would take longer than the deadline.
     pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Matched>> {
         work::take(1)?;
         match &self.compiled {

@@ -336,7 +336,8 @@ impl Merge {
         Filter::parse(Doc::new(&filter.finish())).map(Some)
     }
 
-    /// Returns the update of an existing document by a new one. `None` stands for any new document, to find errors.
+    /// Returns the update of an existing document by a new one. `None` is for finding errors before there is a document; the result
+    /// is then not meant to be applied.
     ///
     /// # Errors
     /// The errors of the stages and of the variables.

@@ -183,7 +183,7 @@ pub(crate) const PARSED: usize = 16;
 /// Rows of this many bytes and fewer are counted as rows alone: copying one takes less than a microsecond.
 const USUAL_ROW: usize = 1 << 12;
 
-/// Counts a row that is copied, in memory or to a file. Returns `false` if the call is over.
+/// Counts the bytes of a row that is copied, in memory or to a file, if it has more than [`USUAL_ROW`]. Returns `false` if the call is over.
 #[inline]
 pub(crate) fn spend_copied(bytes: usize) -> bool {
     bytes <= USUAL_ROW || spend(bytes / 64)

@@ -107,9 +107,9 @@ impl OwnedBounds {
 /// Where a search begins, and in which direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing<'b> {
-    /// The smallest entry from this lower bound on.
+    /// Upwards, from the smallest entry within this lower bound.
     Up(Bound<&'b [u8]>),
-    /// The greatest entry below this upper bound.
+    /// Downwards, from the greatest entry within this upper bound.
     Down(Bound<&'b [u8]>),
 }
 

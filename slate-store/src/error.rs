@@ -36,13 +36,13 @@ pub enum Error {
     Full(Box<Context>),
     /// A key, a value or all writes of a transaction exceed the backend's limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),
-    /// The database does not exist and should not be created, or the directory for it does not exist.
+    /// The database does not exist and should not be created, the directory for it does not exist, or its URL is invalid.
     Missing(Box<Context>),
     /// The target of a backup exists already, and was not changed.
     Exists(Box<Context>),
     /// The database was opened read-only, its medium is read-only, or the system denies access.
     ReadOnly(Box<Context>),
-    /// The backend does not support the operation; its [`Capabilities`](crate::Capabilities) say so, too.
+    /// The backend or the platform does not support the operation, or not with these arguments.
     Unsupported(Box<Context>),
     /// The snapshot is older than what the store retains.
     Expired(Box<Context>),
@@ -81,7 +81,7 @@ impl Error {
         }
     }
 
-    /// Returns whether a full device is the cause.
+    /// Returns whether this error or one of its causes is a full device.
     pub(crate) fn is_about_space(&self) -> bool {
         let causes = std::iter::successors(Some(self as &(dyn StdError + 'static)), |error| (*error).source());
         causes.into_iter().any(|cause| {

@@ -16,7 +16,7 @@ pub(crate) fn failed(error: io::Error, doing: &'static str, path: &Path) -> Erro
     by_kind(kind, Context::new(doing).at(path).because(error))
 }
 
-/// Maps the kind of an error, with its context.
+/// Returns the error for a kind of I/O error, with this context.
 pub(crate) fn by_kind(kind: io::ErrorKind, context: Context) -> Error {
     use io::ErrorKind as Kind;
     let context = Box::new(context);

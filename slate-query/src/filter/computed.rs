@@ -158,7 +158,7 @@ impl Node {
         }
     }
 
-    /// Returns whether matching can fail: an expression, or a pattern that needs backtracking.
+    /// Returns whether matching can fail: the conditions contain an expression, a collation, or a pattern that needs backtracking.
     pub(super) fn can_fail(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) | Tree::Collated(_) => true,

@@ -219,7 +219,7 @@ impl Conjunction {
         let (mut slots, mut compared): ([Option<Value<'_>>; SLOTS as usize], _) = ([None; SLOTS as usize], 0);
         let mut may_match = true;
         'fields: for element in doc.elements() {
-            // Each field is compared with the pending probes.
+            // Counts one comparison of the field's name with each pending probe.
             compared += pending.len() as usize;
             for place in pending {
                 let Some(probe) = self.probe(place).filter(|probe| probe.first() == element.name) else { continue };

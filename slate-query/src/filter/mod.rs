@@ -1,7 +1,7 @@
 //! Filters: conditions that select documents.
 //!
-//! A filter is parsed once into a tree of [`Node`]s whose leaves are operators on paths. It says whether a document
-//! matches, at which array position, and within which key ranges of an index the matching documents are.
+//! A filter is parsed once into a tree of [`Node`]s whose leaves are operators on paths. A filter says whether a
+//! document matches, at which array position, and within which key ranges of an index the matching documents are.
 
 mod bounds;
 mod clause;

@@ -19,7 +19,7 @@ use crate::{
 /// The key range that a condition implies for an index on one path.
 #[derive(Clone, Debug)]
 pub struct Term {
-    /// The path.
+    /// The path of the index.
     pub path: Path,
     /// An ascending index on exactly this path contains an entry within these intervals for each matching document.
     pub intervals: IntervalSet,

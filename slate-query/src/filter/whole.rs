@@ -70,7 +70,8 @@ impl Filter {
     /// Like [`matches`](Self::matches), but fails if an expression fails.
     ///
     /// # Errors
-    /// The errors of the expressions; 51156 for a regular expression whose match takes too many steps.
+    /// The errors of the expressions; for a regular expression, 51156 if the match takes too many steps, and 50 if it would take longer
+    /// than the deadline.
     pub fn evaluate(&self, doc: Doc<'_>) -> Result<bool> {
         failure::watch(|| self.root().evaluate(doc))?
     }

@@ -238,7 +238,7 @@ fn digits(number: u128, length: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// The value of a number according to its key, before the type bits.
+/// The value of a number according to its key, without the type that its type bits contain.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decoded {
     Nan,

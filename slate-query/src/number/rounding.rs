@@ -14,8 +14,8 @@ pub enum Rounding {
 }
 
 impl Decimal {
-    /// Rounds to that many digits after the point; before the point, if negative. A number with fewer digits stays as it
-    /// is.
+    /// Rounds to `places` digits after the point. If `places` is negative, rounds to a multiple of 10^-`places`. A number
+    /// with fewer digits stays as it is.
     #[must_use]
     pub fn to_places(self, places: i32, mode: Rounding) -> Self {
         let Self::Finite { sign, coefficient, exponent } = self else { return self };
@@ -33,7 +33,7 @@ impl Decimal {
         Self::rounded(sign, whole + u128::from(is_away), -places)
     }
 
-    /// Rounds like [`to_places`](Self::to_places), and appends zeros up to that many digits after the point. A number that
+    /// Rounds like [`to_places`](Self::to_places), and appends zeros up to `places` digits after the point. A number that
     /// would need more than 34 digits gets as many zeros as fit.
     #[must_use]
     pub fn with_places(self, places: i32, mode: Rounding) -> Self {

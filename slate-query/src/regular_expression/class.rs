@@ -128,7 +128,8 @@ fn posix_class(name: &str, letters: Letters) -> Result<String> {
     Ok(format!("[{negation}{members}]"))
 }
 
-/// Returns the name of a POSIX class, starting after its first bracket.
+/// Reads the name of a POSIX class, starting after its first bracket. `None` if there is none; the input is then
+/// unchanged.
 fn posix<'s>(input: &mut PatternInput<'s>, end: &str) -> Option<&'s str> {
     let sign = end.chars().next()?;
     let mut ahead = input.copy();

@@ -19,7 +19,7 @@ const ASSERTIONS: [(&str, Kind, &str); 5] = [
     ("?>", Kind::Group, "(?>"),
 ];
 
-/// The alphabetic names of these groups, each with the sign that it stands for.
+/// The alphabetic beginnings of groups, each with the one in [`ASSERTIONS`] that it stands for.
 const SPELLED: [(&str, &str); 9] = [
     ("*pla:", "?="),
     ("*positive_lookahead:", "?="),

@@ -48,8 +48,8 @@ impl Schema {
     }
 }
 
-/// Returns the value with the fields of its documents in the order of their names: schemas compare documents in any
-/// order.
+/// Returns the value with the fields of its documents in the order of their names, because schemas compare documents
+/// without regard to the order of fields.
 fn in_name_order(value: Value<'_>) -> OwnedValue {
     let mut out = Writer::new();
     write_in_name_order(b"", value, &mut out);

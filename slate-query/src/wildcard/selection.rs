@@ -131,7 +131,8 @@ impl Projected {
         if self.included.is_empty() { Selection::AllBut(self.excluded) } else { Selection::Only(self.included) }
     }
 
-    /// Checks that the projection leaves out the other fields of a compound index.
+    /// Checks that the projection leaves out the other fields of a compound index, that none of its paths contains another one,
+    /// and that it does not both include and exclude fields.
     fn check_beside(&self, others: &[Path]) -> Result<()> {
         for paths in [&self.included, &self.excluded] {
             let others = |at: usize| paths.iter().enumerate().filter(move |(place, _)| *place != at);

@@ -139,7 +139,7 @@ impl Leaf {
         self.entries.is_empty() || self.entries.len() + other.entries.len() <= self.max() / 4 * 3
     }
 
-    /// Returns the position of the key, or the position at which it would be inserted.
+    /// Returns the position of the key; as `Err`, the position at which it would be inserted.
     #[inline]
     pub(super) fn find(&self, key: &Probe<'_>) -> Result<usize, usize> {
         // Inlines the comparison and stops where the key is found, neither of which `binary_search_by` does.

@@ -192,7 +192,7 @@ impl<'t, C: Cursor> Overlay<'t, C> {
     }
 }
 
-/// Walks over the transaction's writes to a keyspace, including deletions.
+/// A walk over the transaction's writes to a keyspace, including deletions.
 struct Own<'t> {
     writes: &'t KeyspaceWrites,
     bounds: OwnedBounds,

@@ -150,7 +150,7 @@ impl CommitQueue {
                     "the sync that was to include this commit failed; reopen the database to see which commits it has";
                 return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
             }
-            // The waiting commit syncs this one, or wakes the waiters when it leaves.
+            // A commit that waits for the lock will sync this one, or wake the waiters when it releases the lock.
             let is_left_to_another = self.waiting.load(Ordering::SeqCst) > 0;
             if !state.is_flushing && !is_left_to_another {
                 break;

@@ -26,7 +26,7 @@ pub(super) struct Run {
 #[derive(Default)]
 pub(super) struct OrderedRun(Run);
 
-/// Positions of a key and of the value after it.
+/// The position of a key, its length, and the length of the value after it.
 struct Entry {
     start: usize,
     key: usize,

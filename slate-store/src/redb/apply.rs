@@ -57,7 +57,7 @@ impl<'t> Applying<'t> {
             Change::Writes(writes) => write(table, self.storage, writes)?,
             Change::DeleteRange(bounds) => delete_range(table, bounds)?,
         };
-        // redb writes changed pages before the commit when its write buffer is full.
+        // redb writes changed pages before the commit when its write buffer is full, so the device can be full already.
         check_room(self.storage)
     }
 }

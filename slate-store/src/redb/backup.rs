@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Access, BackupProgress, Result, files::Draft, store::PROGRESS_ENTRIES};
 
-/// Cache size for the copy, which is written once and sequentially.
+/// Cache size in bytes for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;
 
 /// Bytes of entries after which the copy is committed, because redb holds in memory the number of each page that a transaction

@@ -23,7 +23,7 @@ impl fmt::Display for DamagedFreePages {
 
 impl error::Error for DamagedFreePages {}
 
-/// Maps an error of opening the database at `path`; `None` for storage of the caller's own.
+/// Maps an error of opening the database at `path`, which is `None` for storage of the caller's own.
 pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access) -> Error {
     let at = |detail: &'static str| match path {
         Some(path) => Context::new(detail).at(path),

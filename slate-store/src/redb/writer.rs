@@ -156,7 +156,7 @@ impl RedbWriter {
     /// earlier states, so each commit would lengthen the file by its state, and a longer file has a larger state. Without the state, the first open
     /// after a crash reads the whole file.
     fn stores_recovery(&self) -> bool {
-        /// A snapshot is old if more than this many commits followed.
+        /// A snapshot is old if at least this many commits followed.
         const OLD: u64 = 64;
         let has_old_snapshot = match self.opened.sharing {
             Sharing::Exclusive => {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Bounds, Cursor, Edge, Keyspace, Result};
 
-/// `None` if the bounds are empty or inverted.
+/// The iterator of a cursor; `None` if its bounds are empty or inverted.
 type Walk<'s> = Option<Iterate<'s>>;
 
 self_cell!(

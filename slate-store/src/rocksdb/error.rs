@@ -7,7 +7,7 @@ use ::rocksdb::{Error as RocksError, ErrorKind};
 
 use crate::{Context, Error};
 
-/// The kind of an error and its context.
+/// The kind of an error, and the text that describes it.
 type Meaning = (fn(Box<Context>) -> Error, &'static str);
 
 /// Maps an error of opening the database at `path`.

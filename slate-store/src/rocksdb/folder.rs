@@ -20,7 +20,7 @@ pub(super) enum Contents {
     Database,
     /// RocksDB data files without [`CURRENT`].
     Wreck,
-    /// Something else.
+    /// Other files.
     Foreign,
 }
 

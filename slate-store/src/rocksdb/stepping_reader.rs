@@ -10,7 +10,7 @@ use crate::{
 /// Maximum number of deleted keys or old versions that one step skips. A lookup of a deleted key finds it directly, but a step skips each one.
 const MAX_DELETED: u64 = 32;
 
-/// Maximum average size, in bytes, of values that are copied. Larger ones are read in place.
+/// Maximum average size, in bytes, of values that are copied. After a load of larger ones, further loads read in place.
 const MAX_COPIED: usize = 4 << 10;
 
 /// Reads ascending keys that are close together by stepping from one to the next. A step costs less than a lookup,

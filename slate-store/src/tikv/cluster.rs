@@ -163,7 +163,7 @@ impl Cluster {
     }
 }
 
-/// The number of attempts within a time, with pauses that double from 2 ms to half a second.
+/// Returns the number of attempts within `patience`, with pauses that double from 2 ms to half a second.
 fn attempts(patience: Duration) -> u32 {
     8 + u32::try_from(patience.as_millis() / 500).unwrap_or(u32::MAX).min(1_000)
 }

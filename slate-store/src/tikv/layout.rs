@@ -42,7 +42,7 @@ impl Area {
 pub(super) struct ChunksAt {
     /// The timestamp at which the transaction that wrote them began.
     pub(super) began: u64,
-    /// Numbers the large values of that transaction.
+    /// The number of the value among the large values of that transaction.
     pub(super) number: u32,
 }
 
@@ -134,7 +134,7 @@ impl Layout {
         if *area == b'g' { at.last().copied() } else { None }
     }
 
-    /// The length in bytes of the prefix before an entry's key.
+    /// Returns the length in bytes of the prefix before an entry's key.
     pub(super) fn entry_prefix(&self) -> usize {
         self.prefix.len() + 5
     }

@@ -8,8 +8,8 @@ use std::{
 
 use tonic::transport::Channel;
 
-/// How long no request is sent to a placement driver or a node that did not answer in time. Reads without it are slower than its answer, and faster
-/// than waiting for it in vain.
+/// How long no request is sent to a placement driver or a node that did not answer in time. Meanwhile reads do without its answer, which takes
+/// longer than an answer and less than a timeout.
 pub(super) const BACKOFF: Duration = Duration::from_secs(5);
 
 /// The state of the nodes, by their numbers.

@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{Context, Error, Result, Version};
 
-/// The low bits of a timestamp, which count within a millisecond.
+/// Number of low bits of a timestamp that count within a millisecond.
 const LOGICAL_BITS: u32 = 18;
 
 /// Timeout of a collection by the cluster, which searches all regions for locks.

@@ -33,7 +33,7 @@ pub(super) struct Writes {
     size: CommitSize,
 }
 
-/// The bytes that a commit sends.
+/// The bytes that a commit sends: of keys, and of keys and values.
 #[derive(Clone, Copy, Default)]
 struct CommitSize {
     keys: usize,

@@ -7,12 +7,12 @@ use super::{super::Quad, Decimal, Sign, positive};
 /// Decimals above 10 to this exponent, or below 10 to its negative, are scaled by it before they are converted.
 const SCALE: i32 = 4464;
 
-/// Returns the natural logarithm of a positive number.
+/// Returns the natural logarithm: -infinity for zero, `None` for a negative number.
 pub(super) fn ln(x: Decimal) -> Option<Decimal> {
     logarithm(x, Some, || Quad::from_i32(SCALE).mul(&ln_ten()?))
 }
 
-/// Returns the decimal logarithm of a positive number.
+/// Returns the decimal logarithm: -infinity for zero, `None` for a negative number.
 pub(super) fn log10(x: Decimal) -> Option<Decimal> {
     let inverse = Quad::from_i32(10).apply(|context, x| {
         let ln = context.ln(x, None)?.value();

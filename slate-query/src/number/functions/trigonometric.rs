@@ -18,7 +18,7 @@ const THREE_QUARTERS_OF_PI: Decimal = positive(2_356_194_490_192_344_928_846_982
 const LEAST_REDUCED: i32 = -35;
 /// Numbers whose exponent is below this are their own sines and tangents.
 const LEAST_COMPUTED: i32 = -52;
-/// Above this magnitude an angle is not computed from its sine or cosine, but from those of its complement.
+/// Above this magnitude of x, `asin` computes the arc cosine of √(1 - x²), and `acos` the arc sine of it.
 const STEEP: Decimal = positive(7, -1);
 /// Above this magnitude the arc tangent is π / 2.
 const VERTICAL: Decimal = positive(1, 40);

@@ -48,7 +48,7 @@ impl Root {
     }
 }
 
-/// The commit that the header of a file names as the last one, and where pages are.
+/// The last commit according to the header of a file, and the geometry that locates pages in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::redb) struct Header {
     page_size: u64,

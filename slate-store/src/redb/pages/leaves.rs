@@ -19,9 +19,10 @@ pub(in crate::redb) struct LeafPlace {
     widths: Widths,
     start: u64,
     pub(in crate::redb) length: u64,
-    /// The greatest end, in the file, of this leaf and of the branches above it that are above no earlier leaf of the group.
+    /// The greatest end offset, in the file, of this leaf and the branches above it. Leaves out branches that are also above an earlier leaf of the
+    /// group.
     pub(in crate::redb) end: u64,
-    /// The bytes of this leaf and of the branches above it that are above no earlier leaf of the table.
+    /// The bytes of this leaf and the branches above it. Leaves out branches that are also above an earlier leaf of the table.
     pub(in crate::redb) used: u64,
     /// All keys of the leaf are above this one; `None` for the first leaf.
     pub(in crate::redb) after: Option<Box<[u8]>>,
@@ -48,7 +49,7 @@ struct Leaves<'l> {
     bytes: u64,
 }
 
-/// The branches above the next leaf that are above no earlier leaf.
+/// The branches visited since the last leaf; they are above the next one.
 #[derive(Default)]
 struct Path {
     end: u64,

@@ -37,7 +37,8 @@ pub(super) fn verified(bytes: &[u8], checksum: u128, widths: Widths) -> Option<P
     (XxHash3_128::oneshot(bytes.get(..length)?) == checksum).then_some(page)
 }
 
-/// Entries: the ends of all keys, the ends of all values, keys, values. The ends are absent for keys or values of a fixed length.
+/// A page of entries: the ends of all keys, the ends of all values, keys, values. The ends are absent for keys or values of a
+/// fixed length.
 pub(super) struct Leaf<'p> {
     bytes: &'p [u8],
     count: usize,
@@ -86,7 +87,8 @@ impl<'p> Leaf<'p> {
     }
 }
 
-/// Children and the keys between them: the checksums of the children, their page numbers, the ends of the keys, the keys.
+/// A page of children and the keys between them: the checksums of the children, their page numbers, the ends of the keys, the
+/// keys.
 pub(super) struct Branch<'p> {
     bytes: &'p [u8],
     keys: usize,

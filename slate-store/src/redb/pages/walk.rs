@@ -11,7 +11,7 @@ use crate::{Checked, Damage, Keyspace, redb::table};
 /// Maximum height of a tree: a branch has dozens of children, so the trees of a sound file are far lower.
 pub(super) const DEEPEST: usize = 64;
 
-/// A walk over all pages of a commit.
+/// A walk over the pages of a commit that compares them with their checksums.
 pub(in crate::redb) struct PageWalk<'w> {
     header: Header,
     storage: &'w dyn StorageBackend,

@@ -1,6 +1,7 @@
 //! The semantics of queries over raw BSON: order, keys, paths, filters, updates, projections and sorts.
 //!
-//! All functions are pure: this crate does no I/O and knows nothing of storage.
+//! This crate does no I/O and knows nothing of storage. Except for random values and new ObjectIds, results depend only
+//! on the arguments and on the limits of the call.
 //!
 //! | module | contents |
 //! |---|---|

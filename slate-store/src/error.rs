@@ -34,7 +34,8 @@ pub enum Error {
     /// fails with this error until the device has space. As after [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database shows all of
     /// the commit or, most likely, nothing.
     Full(Box<Context>),
-    /// A key, a value or all writes of a transaction exceed the backend's limit. The transaction stays usable.
+    /// A key, a value or all writes of a transaction exceed a limit of the backend. A write that fails with this error is not made, and the
+    /// transaction stays usable; a commit that fails with it writes nothing.
     TooLarge(Box<TooLarge>),
     /// The database does not exist and should not be created, the directory for it does not exist, or its URL is invalid.
     Missing(Box<Context>),

@@ -320,7 +320,8 @@ fn decode_whole(sign: Sign, length: usize, body: &mut KeyInput<'_>) -> Option<De
     Some(Decoded::Decimal(sign, Exact::new(coefficient, -i32::try_from(places).ok()?)))
 }
 
-/// Reads digits in pairs. Returns the number that they form, and how many digits it has.
+/// Reads digits in pairs. Returns the number that they form, and how many digits it has. `None` if the number exceeds
+/// 128 bits, or the key ends early.
 fn read_digits(body: &mut KeyInput<'_>) -> Option<(u128, u32)> {
     let (mut number, mut length) = (0_u128, 0);
     loop {

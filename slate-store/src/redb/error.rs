@@ -113,7 +113,7 @@ pub(super) fn backlog(error: io::Error) -> Error {
     Error::OutcomeUnknown(Box::new(Context::new(detail).because(error)))
 }
 
-/// Maps an error of a commit. redb then rejects writes until the database is reopened.
+/// Maps an error of a commit. If the device failed, redb rejects writes until the database is reopened.
 pub(super) fn committing(error: CommitError) -> Error {
     match error {
         // redb rolled the transaction back because an earlier operation failed.

@@ -11,7 +11,8 @@ const MOST_EXPONENT_OF_TWO: Decimal = positive(25_000, 0);
 /// Beyond this exponent a power of 10 is infinite or zero.
 const MOST_EXPONENT_OF_TEN: Decimal = positive(6_400, 0);
 
-/// Binary128 does not contain the powers with exponents beyond this; a factor with this exponent is split off.
+/// From a power with an exponent beyond this, a factor with this exponent is split off, because binary128 contains no
+/// power of e above e^11356.
 const PART: i32 = 11_000;
 const E_TO_PART: Decimal = positive(1_735_005_819_277_738_509_638_425_077_349_642, 4744);
 const E_TO_MINUS_PART: Decimal = positive(5_763_669_429_168_183_696_272_822_960_961_269, -4811);
@@ -52,7 +53,7 @@ pub(super) fn exp2(x: Decimal) -> Option<Decimal> {
     })
 }
 
-/// Computes a power with `compute`, whose parameter is the exponent in two parts.
+/// Computes a power with `compute`, whose parameters are the two parts of the exponent: a rounded one, and the rest.
 fn power_of(
     x: Decimal,
     most: Decimal,

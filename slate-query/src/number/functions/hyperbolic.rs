@@ -8,7 +8,7 @@ const NEGLIGIBLE_INVERSE: Decimal = positive(64, 0);
 const MOST: Decimal = positive(15_000, 0);
 /// Above this, the hyperbolic tangent is 1.
 const ALMOST_ONE: Decimal = positive(100, 0);
-/// Below this, the inverse hyperbolic cosine is computed as inverse hyperbolic sine.
+/// Below this, the inverse hyperbolic cosine of x is computed as the inverse hyperbolic sine of √(x² - 1).
 const NEAR_ONE: Decimal = positive(103_125, -5);
 const ONE: Decimal = positive(1, 0);
 const HALF: Decimal = positive(5, -1);

@@ -11,15 +11,15 @@ pub(crate) fn now_millis() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The greatest timestamp that this process generated or received.
+/// The greatest timestamp that this process generated or passed to [`hear`].
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Receives a timestamp: timestamps generated later are greater.
+/// Makes timestamps that are generated from now on greater than `timestamp`.
 pub(crate) fn hear(timestamp: u64) {
     LAST.fetch_max(timestamp, Ordering::Relaxed);
 }
 
-/// Returns the greatest timestamp this process generated or received.
+/// Returns the greatest timestamp that this process generated or passed to [`hear`].
 pub(crate) fn last() -> u64 {
     LAST.load(Ordering::Relaxed)
 }

@@ -70,7 +70,7 @@ pub enum ErrorKind {
     Invalid,
     /// MongoDB has this operator, option or command and Slate does not; [`Error::unsupported`] returns its name.
     Unsupported,
-    /// A unique value exists already.
+    /// An `_id` or a unique value is stored already.
     DuplicateKey,
     /// The named collection, index or file does not exist.
     NotFound,
@@ -177,7 +177,8 @@ impl Error {
     pub(crate) fn refused_after(mut self, others: usize) -> Self {
         /// The number of errors of a call that have details.
         const DETAILED: usize = 256;
-        /// Maximum bytes of the message and of the path: of an error with details, and of a later one. With a longer message the key is dropped, too.
+        /// Maximum bytes of the message, the path and the unsupported name: `LONG` for an error with details, `SHORT` for a later one. If the message
+        /// is longer, the key is dropped, too.
         const LONG: usize = 16 << 10;
         const SHORT: usize = 512;
         let is_detailed = others < DETAILED;
@@ -375,7 +376,7 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// Returns the name of the collection that a duplicate key, a conflict or a failed conversion is about, if it is known.
+    /// Returns the name of the collection that a duplicate key, a conflict, damage or a failed conversion is about; `None` if it is not known.
     pub fn collection(&self) -> Option<&str> {
         self.0.place.as_ref()?.collection.as_deref()
     }
@@ -414,7 +415,7 @@ impl Error {
         self.key()?.get("_id")
     }
 
-    /// Returns the name of the unsupported operator or option, if that is the error.
+    /// Returns the name of the unsupported operator, option or command; `None` for other errors.
     pub fn unsupported(&self) -> Option<&str> {
         self.0.unsupported.as_deref()
     }
@@ -424,7 +425,7 @@ impl Error {
         self.0.kind == ErrorKind::Conflict
     }
 
-    /// Returns whether nothing of a commit that failed with this error can be visible.
+    /// Returns whether a commit that failed with this error certainly left nothing visible.
     pub(crate) fn leaves_nothing(&self) -> bool {
         matches!(self.kind(), ErrorKind::Conflict | ErrorKind::TooLarge | ErrorKind::Full) || self.0.is_unwritten
     }

@@ -50,7 +50,7 @@ pub enum Isolation {
 /// Which documents the validator of a collection checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValidationLevel {
-    /// None.
+    /// No documents.
     Off,
     /// All inserted or changed documents.
     #[default]

@@ -178,7 +178,7 @@ impl<T: DeserializeOwned + Send + Any> Call<Aggregate<T>> {
     }
 }
 
-/// Declares the other ways to read the documents of a builder.
+/// Declares `cursor`, `collect` and `first` of a builder.
 macro_rules! streams {
     ($($builder:ident)*) => {
         $(
@@ -224,7 +224,7 @@ impl Call<Distinct> {
     }
 }
 
-/// Declares the setters that one builder has.
+/// Declares the setters that only one builder has.
 macro_rules! own_setters {
     ($($builder:ident $(<$lifetime:lifetime>)?: $($name:ident($($argument:ident: $type:ty)?))*;)*) => {
         $(
@@ -256,7 +256,7 @@ own_setters! {
         expanded_events();
 }
 
-/// A builder of one call, which is tried first without waiting.
+/// A builder whose call is first tried without waiting.
 pub(super) trait ShortBuilder: Clone {
     fn scoped(&self) -> &ScopedRequest;
 

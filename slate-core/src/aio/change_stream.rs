@@ -148,7 +148,7 @@ impl ChangeStream {
         std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// Returns the resume token of the last event returned, for [`Watch::resume_after`].
+    /// Returns the resume token after the events returned so far, for [`Watch::resume_after`]. It advances also while there are no events.
     pub fn resume_token(&self) -> RawDocumentBuf {
         self.following.token.clone()
     }

@@ -88,8 +88,8 @@ impl Commands {
         Changed { signal, waiting }
     }
 
-    /// Runs a command; see [`slate_core::Commands::run`](crate::Commands::run). Dropping the operation does not end it; for that see
-    /// [`with_cancel`](Self::with_cancel).
+    /// Runs a command; see [`slate_core::Commands::run`](crate::Commands::run). Dropping the operation does not end a command that a thread executes;
+    /// [`with_cancel`](Self::with_cancel) does.
     ///
     /// # Errors
     /// Fails as the blocking method does.

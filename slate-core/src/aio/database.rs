@@ -87,11 +87,12 @@ impl Database {
 
     /// Runs blocking code with the database on a thread of the pool. Many small calls then need one change of thread.
     ///
-    /// Its writes do not wait in the queue of writers. `work` must end each blocking [`Transaction`](crate::Transaction)
-    /// that it begins: it belongs to the thread.
+    /// Its writes do not wait in the queue of writers. `work` must end each blocking [`Transaction`](crate::Transaction) that it begins: it belongs
+    /// to the thread. Dropping the operation does not stop `work`.
     ///
     /// # Errors
-    /// The errors of `work`. Dropping the operation does not stop it.
+    /// Returns the error of `work`. Fails with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the handle's limits end the wait for a
+    /// thread.
     ///
     /// ```
     /// use bson::{RawDocumentBuf, doc, rawdoc};
@@ -192,7 +193,7 @@ impl Database {
     /// Dropping the operation cancels the transaction, unless it is being committed.
     ///
     /// # Errors
-    /// The errors of `work`, of the caller's own type; the last conflict when time is up.
+    /// Returns the error of `work`, or the last conflict when time is up.
     pub fn transact<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         work: impl FnMut(&crate::Transaction) -> Result<R, E> + Send + 'static,
@@ -364,12 +365,12 @@ impl Snapshot {
         Self { snapshot: self.snapshot.database(name), runner: self.runner.clone() }
     }
 
-    /// Returns the names of the collections, sorted.
+    /// Returns the names of the collections and views, sorted.
     pub fn list_collection_names(&self) -> Vec<String> {
         self.snapshot.list_collection_names()
     }
 
-    /// Returns the collections with their indexes, sorted by name.
+    /// Returns the collections with their indexes, and the views, sorted by name.
     pub fn list_collections(&self) -> Vec<CollectionDescription> {
         self.snapshot.list_collections()
     }

@@ -28,8 +28,8 @@ impl Database {
     /// Dropping the future rolls the transaction back, unless it is being committed.
     ///
     /// # Errors
-    /// The errors of `work`, of the caller's own type; the last conflict when time is up.
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if `work` has moved `tx` to a place that outlives it.
+    /// Returns the error of `work`, or the last conflict when time is up. Fails with [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if `work` has
+    /// moved `tx` to a place that outlives it.
     ///
     /// ```
     /// use bson::{Document, doc};

@@ -105,7 +105,7 @@ impl Transaction {
     /// Rolls back all changes and waits for that; dropping the transaction does not wait.
     ///
     /// # Errors
-    /// None.
+    /// Fails outside of a tokio runtime, and if the runtime shuts down.
     pub fn rollback(self) -> Operation<()> {
         if let Some((_, token)) = &self.open.running {
             token.cancel();

@@ -21,7 +21,7 @@ pub struct Aggregate<T> {
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl<T> Aggregate<T> {
-    /// The stages name collections of `database`.
+    /// Creates an aggregation; the names of collections in its stages are those of `database`.
     pub(crate) fn new(
         mut scoped: ScopedRequest,
         database: &str,

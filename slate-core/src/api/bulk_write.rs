@@ -50,7 +50,7 @@ impl BulkWriteResult {
     /// remain.
     ///
     /// # Errors
-    /// The error of the first refused operation.
+    /// Returns the error of the first refused operation.
     pub fn into_result(mut self) -> Result<Self> {
         if self.errors.is_empty() { Ok(self) } else { Err(self.errors.swap_remove(0).error) }
     }
@@ -66,7 +66,7 @@ impl BulkWrite {
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///
     /// # Errors
-    /// Fails, with nothing written, if the storage fails or the time is up.
+    /// Fails, with nothing written, if the storage fails, the call is interrupted, or conflicts last beyond the lock timeout.
     pub fn run(self) -> Result<BulkWriteResult> {
         self.scope.write(&self.call, |writer| {
             let mut faults = BTreeMap::new();

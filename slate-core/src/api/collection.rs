@@ -211,7 +211,7 @@ impl<T> ReadCollection<T> {
         self.scope.definition(&self.name, call)
     }
 
-    /// Returns whether the collection or view exists: it was created, or written to.
+    /// Returns whether a collection or a view has this name. The first write to a collection creates it.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -321,10 +321,9 @@ impl<T> Collection<T> {
         Delete::new(self.call(Request::new(filter)), Target::All)
     }
 
-    /// Sets top-level fields of stored documents. Each given document changes the stored document with its `_id`:
-    /// fields of the same name are replaced in place, new fields are appended, other fields stay. Field names are
-    /// literal: a dot or a `$` is part of the name. A document whose `_id` does not exist is inserted. All documents
-    /// are written, or none.
+    /// Sets top-level fields of stored documents. Each given document changes the stored document with its `_id`: fields of the same name are
+    /// replaced in place, new fields are appended, other fields stay. Field names are literal: a dot or a `$` is part of the name. A document whose
+    /// `_id` is not stored is inserted. All documents are written, or none.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -389,7 +388,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// Inserts a document and returns its `_id`. A document without `_id` gets an ObjectId.
     ///
     /// # Errors
-    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id`, or its values of a unique index, exist;
+    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id` or unique values are stored already;
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
         let (document, call) = (to_raw(&self.name, document)?, &self.begin());
@@ -419,9 +418,8 @@ impl<T: Serialize + Any> Collection<T> {
         InsertMany::new(self.scope.clone(), &self.name, documents, self.begin())
     }
 
-    /// Replaces or inserts documents by their `_id`s: a document whose `_id` exists replaces the stored one; others are
-    /// inserted. All documents are written, or none. A document without `_id` gets an ObjectId; of two documents with the
-    /// same `_id` the later one is stored.
+    /// Replaces or inserts documents by their `_id`s: a document with a stored `_id` replaces that one; others are inserted. All documents are
+    /// written, or none. A document without `_id` gets an ObjectId; of two documents with the same `_id` the later one is stored.
     ///
     /// # Errors
     /// Fails as [`Collection::insert_one`] does. Uniqueness is checked at the end of the call.

@@ -10,13 +10,12 @@ use crate::{
 
 /// The definition of a collection: its indexes, options, name and existence.
 impl<T> Collection<T> {
-    /// Executes `work` with the handle's time limits.
+    /// Executes `work` as one write of the handle's scope, with the handle's deadline and cancel token. It is repeated after a conflict.
     fn write<R>(&self, work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.scope.write(&self.begin(), work)
     }
 
-    /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists,
-    /// nothing changes. Returns the index's name.
+    /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists, nothing changes.
     pub fn create_index(&self, index: Index) -> CreateIndex<'static> {
         CreateIndex::new(self.scope.clone(), &self.name, index, self.begin())
     }

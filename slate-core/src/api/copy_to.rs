@@ -90,7 +90,7 @@ pub struct CopyResult {
     pub indexes: u64,
 }
 
-/// The largest batch, in documents and in bytes. A batch is one transaction.
+/// A batch ends once it has this many documents or bytes. It is one transaction.
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
@@ -109,7 +109,7 @@ impl<'p> CopyTo<'p> {
         self
     }
 
-    /// Sets a callback that is called at the start of each collection and about every thousand documents.
+    /// Sets a callback that is called at the start of each collection, after each batch of at most 1,000 documents, and during index builds.
     ///
     /// Cost: each collection is counted before it is copied, which on disk is a scan of its keys.
     pub fn progress<'q>(self, progress: impl FnMut(&CopyProgress<'_>) + Send + 'q) -> CopyTo<'q> {
@@ -183,7 +183,7 @@ struct Salvage<'s> {
 struct Batch<'b> {
     source: &'b str,
     target: &'b Collection<RawDocumentBuf>,
-    /// The number of the collection's documents.
+    /// The number of the collection's documents; 0 without a progress callback.
     total: u64,
     rows: Vec<RawDocumentBuf>,
     bytes: usize,
@@ -243,12 +243,12 @@ impl CopyRun<'_, '_> {
         unfinished.try_for_each(|name| self.target.collection::<RawDocumentBuf>(name).drop().map(drop))
     }
 
-    /// Returns the name of an unfinished collection.
+    /// Returns the name that the copied collection at position `number` has until the copy is complete.
     fn unfinished_name(&self, number: usize) -> String {
         format!("{}{number}", self.prefix)
     }
 
-    /// Copies all collections under unfinished names.
+    /// Copies all collections with their indexes, under unfinished names. Views are only counted.
     fn copy_unfinished(&mut self, collections: &[CollectionDescription]) -> Result<CopyResult> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
@@ -338,7 +338,8 @@ impl CopyRun<'_, '_> {
         })
     }
 
-    /// Renames all copied collections to their final names, in one transaction.
+    /// Renames all copied collections to their final names and creates the views, in one transaction. Drops the collections and views to replace
+    /// first.
     fn publish(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
         self.call.check()?;
         let synced = TransactionOptions::new().durability(Durability::Sync);

@@ -90,7 +90,7 @@ impl Database {
         Ok(Self::new(DatabaseHandle::new(engine, Durability::Sync, LOCK_TIMEOUT)))
     }
 
-    /// Opens a database with settings.
+    /// Returns a builder that configures how `url` is opened.
     pub fn builder(url: &str) -> DatabaseBuilder {
         DatabaseBuilder::new(url)
     }

@@ -81,7 +81,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: a read of the database, a write of every document in batches of at most 4 MiB, and a build of each index.
+    /// Cost: a read of the database, a write of every document in batches of about 4 MiB, and a build of each index.
     pub fn copy_to(&self, target: impl Into<CopyTarget>) -> CopyTo<'static> {
         CopyTo::new(self.clone(), target.into())
     }
@@ -104,11 +104,10 @@ impl Database {
         index_build::resume_all(self.handle())
     }
 
-    /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
-    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open; it
-    /// fills sparse pages, moves pages to the front of the file and truncates it. Up to 256 MiB of data are compacted by
-    /// `flush` and up to 1 GiB when the database is closed, if that saves a fifth; more data in steps, for a limited time.
-    /// [`compact_while`](Self::compact_while) compacts in steps beside other operations.
+    /// Returns the space of deleted documents and dropped collections to the file system. Has no effect in memory. On redb it blocks all other
+    /// operations, and no snapshot, cursor or transaction may be open; it fills sparse pages, moves pages to the front of the file and truncates it.
+    /// Up to 256 MiB of data are compacted by `flush` and up to 1 GiB when the database is closed, if that saves a fifth; more data in steps, for a
+    /// limited time. [`compact_while`](Self::compact_while) compacts in steps beside other operations.
     ///
     /// Cost: up to a read and a write of the whole database.
     ///
@@ -200,7 +199,7 @@ impl Database {
         flushed.and_then(|()| engine.flush())
     }
 
-    /// Returns the space that the database uses, in bytes, as far as the store knows.
+    /// Returns the space that the database uses, in bytes. Sizes that the store does not know are `None`.
     ///
     /// # Errors
     /// Fails if the storage fails.

@@ -8,7 +8,7 @@ use crate::{
     clock,
 };
 
-/// The most documents that a transaction deletes: a short one conflicts less with writers of the same documents.
+/// Maximum number of documents that a transaction deletes: a short transaction conflicts less with writers of the same documents.
 const ROUND: u64 = 1_000;
 
 /// Deletes expired documents; see [`Database::expire`](crate::Database::expire).
@@ -52,9 +52,9 @@ impl Expire {
 
     setters! { call: deadline, cancel }
 
-    /// Deletes the documents, in transactions of at most a thousand. A document that was changed meanwhile, so that it
-    /// has not expired, stays. If the call is interrupted, completed transactions remain. Also trims the log of
-    /// changes, if there is one.
+    /// Deletes the documents, in transactions of at most a thousand. A document that was changed meanwhile, so that it has not expired, stays. If the
+    /// call is interrupted, completed transactions remain. Then trims the log of changes, if there is one and [`limit`](Self::limit) did not end the
+    /// call.
     ///
     /// # Errors
     /// Fails as a write does.

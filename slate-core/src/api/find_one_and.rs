@@ -45,10 +45,10 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
         scoped.request.call: deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement
     }
 
-    /// Runs the update and returns the document; `None` if none matched.
+    /// Runs the update and returns the document. `None` if none matched, unless an upsert returns the inserted one ([`ReturnDocument::After`]).
     ///
     /// # Errors
-    /// Fails as [`Update::run`](crate::Update::run) does.
+    /// Fails as [`Update::run`](crate::Update::run) does; also if the document is not a `T`, but then the update is done.
     pub fn run(self) -> Result<Option<T>> {
         let ScopedRequest { scope, collection, request } = &self.scoped;
         let (_, document) = update_one(scope, collection, request, &self.change)?;
@@ -66,7 +66,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
     /// Runs the deletion and returns the document; `None` if none matched.
     ///
     /// # Errors
-    /// Fails as [`Delete::run`](crate::Delete::run) does.
+    /// Fails as [`Delete::run`](crate::Delete::run) does; also if the document is not a `T`, but then it is deleted.
     pub fn run(self) -> Result<Option<T>> {
         let ScopedRequest { scope, collection, request } = &self.scoped;
         let document = delete_one(scope, collection, request)?;

@@ -18,8 +18,8 @@ use crate::{
 
 /// Creates an index while writers of the collection continue. Returns its name, and whether it is new.
 ///
-/// If the documents violate the index, it is dropped. If the call is interrupted, too, unless another call began the build. After a crash or an error
-/// of the storage the index stays in the state of being built, and the next call for the same index continues the build.
+/// If the documents violate the index, it is dropped. It is also dropped if the call is interrupted, unless another call began the build. After a
+/// crash or an error of the storage the index stays in the state of being built, and the next call for the same index continues the build.
 pub(crate) fn create(
     database: &DatabaseHandle,
     collection: &str,

@@ -54,7 +54,7 @@ impl InsertManyResult {
     /// Returns the result if no document was refused, else the first error. This undoes nothing: inserted documents remain.
     ///
     /// # Errors
-    /// The error of the first refused document.
+    /// Returns the error of the first refused document.
     pub fn into_result(mut self) -> Result<Self> {
         if self.errors.is_empty() { Ok(self) } else { Err(self.errors.swap_remove(0).error) }
     }
@@ -82,10 +82,9 @@ impl<'d> InsertMany<'d> {
     /// Inserts the documents.
     ///
     /// # Errors
-    /// Fails without inserting anything if the storage fails, the time is up, or the collection's name is not valid.
-    /// Unless [`InsertMany::ordered`] was called, it also fails if a document is refused: with
-    /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id` or a value of a unique index exists, with
-    /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
+    /// Fails without inserting anything if the storage fails, the time is up, or the collection's name is not valid. Unless [`InsertMany::ordered`]
+    /// was called, it also fails if a document is refused: with [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id` or a unique
+    /// value is stored already, with [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn run(self) -> Result<InsertManyResult> {
         let mut documents = Vec::with_capacity(self.documents.len());
         // The position in the caller's list of each element of `documents`.

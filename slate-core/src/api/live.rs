@@ -27,10 +27,10 @@ impl<T: DeserializeOwned + Any> LiveQuery<T> {
         Self { following, collection, documents: PhantomData }
     }
 
-    /// Waits at most this time for the next step; `None` if there was none.
+    /// Waits at most this time for the next step; `None` if there was none, or the live query has ended.
     ///
     /// # Errors
-    /// Fails if a document is not a `T`; otherwise as the query does. The live query then has ended, except after a conversion.
+    /// Fails if a document is not a `T`, after which other steps may follow; otherwise as the query does, which ends the live query.
     pub fn next_within(&mut self, time: Duration) -> Result<Option<LiveChange<T>>> {
         self.next_until(Instant::now().checked_add(time))
     }

@@ -84,7 +84,7 @@ impl Migrations {
         self
     }
 
-    /// Returns the steps with the limits of a handle in place of those that their options do not set.
+    /// Returns the steps; limits that their options do not set become those of the handle.
     #[cfg(feature = "async")]
     pub(crate) fn limited(&self, database: &Database) -> Self {
         self.clone().options(database.limited(&self.options))
@@ -176,10 +176,9 @@ impl Database {
     /// Executes the steps that the database does not have yet, in order. Each step and its record are one transaction:
     /// after an error or a crash the database has all steps before the failed one, and nothing of the failed step.
     ///
-    /// Completed steps are recorded in the collection `slate.migrations`, which is a collection like others: copies and
-    /// backups contain it. If several threads migrate at the same time, each step is committed by one of them, and all
-    /// return when the last step is committed. So it is with several processes on a store that they share; on other
-    /// stores only one process at a time can have the database open for writing.
+    /// Completed steps are recorded in the collection `slate.migrations`, which is a collection like others: copies and backups contain it. If
+    /// several threads migrate at the same time, each step is committed by one of them, and all return when the last step is committed. The same
+    /// holds for several processes on a store that they share; on other stores only one process at a time can have the database open for writing.
     ///
     /// ```
     /// use bson::{Document, doc};

@@ -62,7 +62,7 @@ pub struct UpdateResult {
     pub matched: u64,
     /// Number of matched documents that changed.
     pub modified: u64,
-    /// The `_id` of the document that an upsert inserted.
+    /// The `_id` of the document that an upsert inserted; `None` if none was inserted.
     pub upserted_id: Option<Bson>,
 }
 

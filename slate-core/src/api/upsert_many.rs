@@ -7,7 +7,7 @@ use crate::write::PutOutcome;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct UpsertManyResult {
-    /// Number of documents whose `_id` existed.
+    /// Number of documents whose `_id` was stored already.
     pub matched: u64,
     /// Number of those that changed the stored document.
     pub modified: u64,

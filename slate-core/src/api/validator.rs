@@ -3,8 +3,8 @@ use crate::{IntoDocument, Result, ValidationAction, ValidationLevel, call::Reque
 /// The condition that the documents of a collection must meet; see [`CollectionOptions::validator`](crate::CollectionOptions::validator) and
 /// [`Collection::set_validator`](crate::Collection::set_validator).
 ///
-/// A write that violates it fails with MongoDB's code 121, and [`Error::details`](crate::Error::details) returns the conditions that the document
-/// violates. Stored documents are not checked.
+/// With the default level and action, a write that violates it fails with MongoDB's code 121, and [`Error::details`](crate::Error::details) returns
+/// the conditions that the document violates. Stored documents are not checked.
 ///
 /// ```
 /// use bson::doc;

@@ -107,7 +107,7 @@ impl Watch {
 
     setters! { request: let_variables, collation; request.call: deadline, cancel }
 
-    /// Opens the stream. It returns all later commits.
+    /// Opens the stream. Without a start it begins with the next commit.
     ///
     /// # Errors
     /// Code 40573 if [changes are not logged](crate::Database::enable_changes); `ChangeStreamHistoryLost` (286) if the start is no longer in
@@ -307,12 +307,12 @@ impl ChangeEvent {
         self.field("operationType").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns the `_id` of the changed document, as a document.
+    /// Returns the `_id` of the changed document, as a document; `None` if the event has none.
     pub fn document_key(&self) -> Option<&RawDocument> {
         self.part("documentKey")
     }
 
-    /// Returns what an update changed: `updatedFields`, `removedFields` and `truncatedArrays`.
+    /// Returns the changes of an update: `updatedFields`, `removedFields` and `truncatedArrays`. `None` for other events.
     pub fn update_description(&self) -> Option<&RawDocument> {
         self.part("updateDescription")
     }

@@ -128,7 +128,7 @@ pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<Option<Option<u64>>
     batch_size(cursor).map(Some)
 }
 
-/// Returns the `batchSize` of a command's `cursor` document.
+/// Returns the `batchSize` of a command's `cursor` document; `None` if it has none.
 pub(super) fn batch_size(cursor: Doc<'_>) -> Result<Option<u64>> {
     let mut fields = Fields::read("cursor", cursor)?;
     let batch = fields.size("batchSize")?;

@@ -105,7 +105,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     reply.finish()
 }
 
-/// Returns one document for each operation, in the order of the operations.
+/// Returns one document for each effect and each error, in the order of their operations.
 fn described(
     operations: &[BulkOperation<'_>],
     effects: &[(usize, Effect)],

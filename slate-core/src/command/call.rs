@@ -42,7 +42,7 @@ pub(super) struct CommandScope<'c> {
 pub(crate) struct Running<'c> {
     /// When the command began.
     pub(crate) began: Instant,
-    /// The deadline of a command that is a part of another command.
+    /// The deadline of the `explain` that contains the command; `None` for other commands.
     pub(crate) end: Option<Instant>,
     /// Cancels the command.
     pub(crate) token: Option<&'c CancelToken>,
@@ -95,7 +95,7 @@ impl<'c> Call<'c> {
         Ok(Self { at, name, target, fields })
     }
 
-    /// Returns the database that the command is sent to.
+    /// Returns the database that the command is sent to: `$db`, or that of the handle. `None` if neither is given.
     ///
     /// # Errors
     /// Fails with `TypeMismatch` (14) if it is not a string.

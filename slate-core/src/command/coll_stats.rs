@@ -30,7 +30,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 /// Reads the number by which sizes are divided; 1 if it is missing.
 ///
 /// # Errors
-/// `BadValue` (2) for a number below 1 or above 2^50.
+/// Fails with `BadValue` (2) for a number below 1 or above 2^50.
 pub(super) fn scale(fields: &mut Fields<'_>) -> Result<u64> {
     let Some(scale) = fields.integer("scale")? else { return Ok(1) };
     u64::try_from(scale).ok().filter(|scale| (1..=MAX_SCALE).contains(scale)).ok_or_else(|| {

@@ -110,8 +110,8 @@ impl Commands {
         matches!(self.scope, Scope::Database(_)) && super::is_short(Doc::from(command))
     }
 
-    /// Returns the time limit of a command; for `getMore` that of the command that opened the cursor. `None` also if the limit is invalid: the
-    /// command will fail.
+    /// Returns the time limit of a command; for `getMore` that of the command that opened the cursor, `None` for a change stream. `None` also if the
+    /// limit is invalid: the command will fail.
     #[cfg(feature = "async")]
     pub(crate) fn time_limit(&self, command: &RawDocument) -> Option<Duration> {
         let command = Doc::from(command);

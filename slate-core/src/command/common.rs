@@ -117,7 +117,7 @@ impl Common {
         format!("{}.{collection}", self.database)
     }
 
-    /// Returns the full name of a stored collection, or of the place of a pipeline without one.
+    /// Returns the full name of a stored collection; for a pipeline without one, that of [`NO_COLLECTION`].
     pub(super) fn full_name(&self, stored: &str) -> String {
         match shown_collection(stored) {
             _ if stored == NO_COLLECTION => self.namespace(stored),
@@ -144,10 +144,10 @@ pub(super) fn time_limit(command: slate_query::raw::Doc<'_>) -> Option<Duration>
     TIME_LIMITS.into_iter().filter_map(limit).next_back()
 }
 
-/// The names of the time limit. If both are given, the second applies.
+/// The names of the time limit. If both are given and not zero, the second applies.
 const TIME_LIMITS: [&str; 2] = ["maxTimeMS", "maxTimeMSOpOnly"];
 
-/// Returns a time limit. Zero means no limit.
+/// Parses a time limit in milliseconds. Zero means no limit and returns `None`.
 fn duration(name: &str, value: Value<'_>) -> Result<Option<Duration>> {
     let millis = Number::of(value).ok_or_else(|| {
         Error::invalid(Code::BAD_VALUE, format!("{name} must be a number, not {}", value.kind().alias())).at(name)

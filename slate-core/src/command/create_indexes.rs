@@ -102,7 +102,7 @@ impl Index {
     }
 }
 
-/// The treatment of an index option that Slate does not support.
+/// The treatment of an index option that is unknown. Those in [`REFUSED`] always fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
     Refused,

@@ -52,7 +52,7 @@ pub(super) type CursorOwner = Arc<[u8]>;
 /// The options of a command's cursor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CursorOptions {
-    /// The size of the first batch.
+    /// The maximum number of documents of the first batch.
     pub(super) batch: Option<u64>,
     /// The limit of the command: the maximum number of documents of all batches.
     pub(super) limit: Option<u64>,

@@ -76,7 +76,7 @@ pub(super) fn shown_message(error: &Error, mut message: String, database: Option
     }
 }
 
-/// Replaces stored names in a drawn plan by full names.
+/// Replaces stored names in a plan by names within the database.
 pub(super) fn shown_plan(plan: &mut Document) {
     for (name, value) in plan.iter_mut() {
         match value {

@@ -4,7 +4,7 @@ use slate_store::SizeDetail;
 use super::{call::Call, coll_stats, concern::Concerns, reply::Reply};
 use crate::{Result, namespace, stats::sizes};
 
-/// `{dbStats: 1, scale}`: the sizes of all collections and indexes together.
+/// `{dbStats: 1, scale}`: the total sizes of the collections and indexes of a database.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let scale = coll_stats::scale(&mut call.fields)?;
     let has_free = call.fields.integer("freeStorage")?.is_some_and(|wanted| wanted != 0);

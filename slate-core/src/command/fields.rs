@@ -17,7 +17,7 @@ const MAX_FIELDS: usize = 1_000;
 /// MongoDB's limit on the statements of a command, and on all arrays of documents in commands.
 pub(super) const MAX_STATEMENTS: usize = 100_000;
 
-/// Fails with `InvalidLength` (16) for more statements than a command may have.
+/// Fails with `InvalidLength` (16) for more than [`MAX_STATEMENTS`] statements.
 fn check_length(name: &str, statements: usize) -> Result<()> {
     if statements <= MAX_STATEMENTS {
         return Ok(());
@@ -79,12 +79,12 @@ impl<'c> Fields<'c> {
         Ok((name, target, fields))
     }
 
-    /// Returns a value, not removed.
+    /// Returns a field's value and does not remove the field.
     pub(super) fn peek(&self, name: &str) -> Option<Value<'c>> {
         self.left.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
-    /// Replaces a value, if it is there.
+    /// Replaces a field's value; has no effect if the field is missing.
     pub(super) fn replace(&mut self, name: &str, value: Value<'c>) {
         self.left.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, old)| *old = value);
     }
@@ -239,7 +239,7 @@ pub(super) fn owned(doc: Doc<'_>) -> Result<RawDocumentBuf> {
     Ok(as_raw(doc.bytes())?.to_owned())
 }
 
-/// Passes a copy of `doc` to `set`, if there is one.
+/// Passes a copy of `doc` to `set`; does nothing for `None`.
 pub(super) fn given(doc: Option<Doc<'_>>, set: impl FnOnce(RawDocumentBuf)) -> Result<()> {
     if let Some(doc) = doc {
         set(owned(doc)?);

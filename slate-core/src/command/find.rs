@@ -104,7 +104,7 @@ fn with_record_id(mut projection: RawDocumentBuf) -> RawDocumentBuf {
     projection
 }
 
-/// Fails if a tailable cursor is requested: only capped collections have them, and Slate has no capped collections.
+/// Fails if a tailable cursor is requested, which only capped collections have: Slate has none. Also fails for `awaitData` without `tailable`.
 fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
     let tailable = fields.boolean_not_null("tailable")?.unwrap_or_default();
     let awaits = fields.boolean_not_null("awaitData")?.unwrap_or_default();

@@ -34,7 +34,7 @@ struct Lookup<'c> {
     id: Value<'c>,
 }
 
-/// Executes a lookup by `_id`; `None` for any other command.
+/// Executes a lookup by `_id`; `None` if the common path must execute the command.
 pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
     let is_cancelled = || at.running.token.is_some_and(|token| token.is_cancelled());
     let lookup = Lookup::read(at.command).filter(|_| !is_cancelled())?;

@@ -7,7 +7,7 @@ use slate_query::{
 use super::fields::{Fields, owned};
 use crate::{Error, Hint, Result};
 
-/// Reads a hint: an index's name or keys, or `{$natural: ±1}`. An empty document counts as no hint.
+/// Reads a hint: an index's name or keys, `{$hint: name}`, or `{$natural: ±1}`. An empty document counts as no hint.
 ///
 /// # Errors
 /// Fails with `FailedToParse` (9) on other types including null; with `BadValue` (2) on an invalid `$natural`.

@@ -6,7 +6,7 @@ use slate_query::raw::Doc;
 use super::cursor::{CommandCursor, CursorOwner, CursorRows};
 use crate::{Activity, document::as_raw};
 
-/// Maximum size of a command in bytes that each open cursor has a copy of. A longer one is described by its name and length.
+/// Maximum bytes of a command that an open cursor copies. Of a longer command it has only the name and the length.
 const MAX_COMMAND: usize = 1000;
 
 /// The properties of a cursor that only [`OpenCursor`] shows.

@@ -76,8 +76,8 @@ impl ParkedCursors {
     /// Appends the next batch of a cursor to a reply. Cancelling `token` closes the cursor.
     ///
     /// # Errors
-    /// `CursorNotFound` (43); `CursorInUse` (143); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50741 for another
-    /// session or transaction; errors of the rows, which close the cursor.
+    /// Fails with `CursorNotFound` (43), `CursorInUse` (143), `Unauthorized` (13) for another collection or another owner's cursor, 50736 to 50741
+    /// for another session or transaction; also with the errors of the rows, which close the cursor.
     pub(super) fn next_batch(
         &self,
         reply: &mut Reply,
@@ -101,7 +101,7 @@ impl ParkedCursors {
         matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
     }
 
-    /// Returns the time limit of the next batch of a query.
+    /// Returns the time limit of the next batch of a query; `None` also for a change stream, and for a cursor that is in use.
     #[cfg(feature = "async")]
     pub(super) fn time_limit(&self, id: i64) -> Option<Duration> {
         match self.lock().get(&id)? {
@@ -129,7 +129,7 @@ impl ParkedCursors {
     /// Closes the cursors, all or none. Calls that are reading them fail with `CursorKilled` (237). Returns the ids of closed and of unknown cursors.
     ///
     /// # Errors
-    /// `Unauthorized` (13) if one of them belongs to another owner.
+    /// Fails with `Unauthorized` (13) if one of them belongs to another owner.
     pub(super) fn kill(&self, ids: &[i64], user: Option<&CursorOwner>) -> Result<(Vec<i64>, Vec<i64>)> {
         let mut cursors = self.lock();
         let foreign = |id: &&i64| cursors.get(*id).is_some_and(|parked| !parked.is_open_to(user));
@@ -215,7 +215,7 @@ impl ParkedCursors {
     /// Adds an open cursor and returns its id.
     ///
     /// # Errors
-    /// `ExceededMemoryLimit` (146) if too many are open.
+    /// Fails with `ExceededMemoryLimit` (146) if too many are open.
     pub(super) fn park(&self, mut cursor: CommandCursor, command: Doc<'_>) -> Result<i64> {
         cursor.facts.opened_by(command);
         cursor.place = Some(self.quota.take(cursor.owner.clone())?);

@@ -45,7 +45,7 @@ impl<'c> ReadCommand<'c> {
         Ok(ExplainedCommand { common: self.common, explain, purpose })
     }
 
-    /// Returns a cursor with the first batch of the rows.
+    /// Returns the reply: a cursor with the first batch of the rows.
     pub(super) fn reply(self, rows: Cursor, options: CursorOptions) -> Result<RawDocumentBuf> {
         let namespace = self.common.full_name(self.collection);
         let rows = CursorRows::Query(Box::new(rows));

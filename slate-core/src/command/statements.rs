@@ -79,7 +79,7 @@ pub(super) fn check_retryable(common: &Common, target: Target, option: &str) -> 
     Ok(())
 }
 
-/// Returns the only statement of a write to explain.
+/// Returns the statement of a write to explain. Fails with `InvalidLength` (16) unless there is exactly one.
 pub(super) fn only<'s, T>(statements: &'s [T], name: &str) -> Result<&'s T> {
     match statements {
         [only] => Ok(only),

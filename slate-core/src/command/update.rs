@@ -180,10 +180,10 @@ impl<'c> Statement<'c> {
     }
 }
 
-/// Checks the type of an update: a document or an array.
+/// Checks that an update is a valid document or array, and returns it.
 ///
 /// # Errors
-/// `FailedToParse` (9) for another type.
+/// Fails with `FailedToParse` (9) for another type.
 pub(super) fn modification(update: Value<'_>) -> Result<Value<'_>> {
     match update.as_container() {
         Some(container) => {

@@ -56,11 +56,11 @@ pub(crate) enum PlanSummary {
 const EXPRESS: &str = "EXPRESS_IXSCAN";
 
 impl PlanSummary {
-    /// Records are read by their `_id`.
+    /// The summary of a lookup by `_id`.
     pub(crate) const LOOKUP: Self = Self::Stage("EXPRESS_IXSCAN { _id: 1 }");
 }
 
-/// `IXSCAN { a: 1 }`.
+/// Formats as MongoDB does: `IXSCAN { a: 1 }`; several are separated by commas.
 impl fmt::Display for PlanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -121,7 +121,7 @@ impl Activity {
         self.lock().all_examined().documents
     }
 
-    /// Shows a plan instead of the previous one.
+    /// Shows the plan with this tally instead of the previous one. Has no effect if it is shown already.
     pub(crate) fn executes(&self, tally: &Arc<Tally>) {
         let mut current = self.lock();
         if current.plan.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, tally)) {

@@ -62,7 +62,7 @@ impl Observer {
         self.threads.get_or_default()
     }
 
-    /// Executes and counts a point read.
+    /// Executes a point read, and counts it unless it needs a query or is postponed.
     #[inline]
     pub(crate) fn point_read(&self, collection: &str, read: impl FnOnce() -> Result<PointRead>) -> Result<PointRead> {
         let counters = self.counters();

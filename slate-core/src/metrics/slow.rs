@@ -15,8 +15,7 @@ use crate::Explain;
 /// The threshold if only a closure is set, as in MongoDB.
 const DEFAULT_THRESHOLD: Duration = Duration::from_millis(100);
 
-/// A call that took longer than the threshold; see
-/// [`DatabaseBuilder::on_slow_query`](crate::DatabaseBuilder::on_slow_query).
+/// A call that took as long as the threshold or longer; see [`DatabaseBuilder::on_slow_query`](crate::DatabaseBuilder::on_slow_query).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SlowQuery {
@@ -80,7 +79,7 @@ impl SlowQuery {
     }
 }
 
-/// One line, and the lines of the plan.
+/// Formats the call on one line, then its plan, if it has one.
 impl fmt::Display for SlowQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, duration, rows, examined: Examined { keys, documents }, .. } = self;

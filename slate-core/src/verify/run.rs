@@ -210,8 +210,8 @@ fn check_record<'r>(
     None
 }
 
-/// Looks up each entry that a document requires. Returns the number of entries that exist, including those with a wrong
-/// value.
+/// Looks up each entry that a document requires. Returns the number of entries that exist, including those with a wrong value, unless another record
+/// owns them.
 fn check_entries(
     collection: &CollectionInfo,
     at: usize,
@@ -249,7 +249,7 @@ fn check_entries(
     Ok(found)
 }
 
-/// Checks every entry of an index for a document that requires it.
+/// Reports each entry of an index that no document requires.
 fn find_stray_entries<V: View>(
     view: &V,
     collection: &CollectionInfo,

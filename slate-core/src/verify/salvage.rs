@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{ErrorKind, Result, catalog::CollectionInfo, entry::record_key};
 
-/// The keys between damaged parts: from `start` on, and below `end`.
+/// The keys between damaged parts: from `start` on, and below `end`. `None` means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Intact {
     start: Option<Vec<u8>>,

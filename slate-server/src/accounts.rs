@@ -40,7 +40,7 @@ pub struct Account {
     pub roles: Vec<String>,
 }
 
-/// Why a user could not be changed.
+/// The error of an operation on users.
 #[derive(Debug)]
 pub struct AccountError(Failure);
 

@@ -37,7 +37,7 @@ const ARGUMENTS: [(&str, &[&str]); 2] = [
 /// Checks the fields of the stable API in a command. An unknown command fails as such.
 ///
 /// # Errors
-/// `APIVersionError` (322), `APIStrictError` (323), 4886600 for options without a version.
+/// Fails with `APIVersionError` (322), with `APIStrictError` (323), or with 4886600 for options without a version.
 pub(crate) fn check(command: &Command) -> Result<()> {
     if !command.declares_api || command.known.is_none() {
         return Ok(());

@@ -95,8 +95,8 @@ pub(crate) fn beginning(text: &str, most: usize) -> &str {
 }
 
 impl ReadConcern {
-    /// # Errors
-    /// Fails on unknown fields, wrong types and times that MongoDB refuses. The library checks the names of levels and of provenances.
+    /// Reads a `readConcern`. Fails on unknown fields, wrong types and times that MongoDB refuses. The library checks the names of levels and of
+    /// provenances.
     fn read(concern: &RawDocument) -> Result<Self> {
         let mut read = Self::default();
         for element in concern {
@@ -290,7 +290,7 @@ impl Command {
             || (self.name == "aggregate" && matches!(self.get("explain"), Ok(Some(RawBsonRef::Boolean(true)))))
     }
 
-    /// Returns the description of the client in the `hello` of a driver.
+    /// Returns the description of the client in the `hello` of a driver; `None` if it has none, and for other commands.
     pub(crate) fn client_metadata(&self) -> Option<&RawDocument> {
         let is_hello = matches!(&*self.name, "hello" | "isMaster" | "ismaster");
         if is_hello { self.document().get_document("client").ok() } else { None }

@@ -288,7 +288,7 @@ fn too_much(error: &WireError) -> Option<(i32, Failure)> {
 /// Replaces a reply that exceeds a message by an error. A batch has at most 16 MiB; only the document of an explain can be too long.
 ///
 /// # Errors
-/// The errors of encoding that have another cause than the length. These are not replaced: the client must not take a write that was made for a
+/// Fails as the encoding did if the cause is not the length. Such an error is not replaced: the client must not take a write that was made for a
 /// refused one.
 fn unless_too_long(encoded: Result<Encoded, WireError>, head: ReplyHead, length: usize) -> Result<Encoded, WireError> {
     match encoded {

@@ -157,7 +157,7 @@ impl FailPoints {
         data.code.map_or(Ok(()), |code| Err(Failure::of_reply(code, message)))
     }
 
-    /// Counts a command that a fail point applies to. Returns the fail point's data; `None` if it is off.
+    /// Counts a command that a fail point applies to. Returns the fail point's data; `None` if it is off or does not apply.
     fn enter(&self, name: &str, is_about: impl FnOnce(&FailPointData) -> bool) -> Option<FailPointData> {
         let mut points = self.lock();
         let point = points.get_mut(name).filter(|point| is_about(&point.data))?;

@@ -12,7 +12,7 @@ const OP_CODES: [i32; 3] = [2004, 2012, 2013];
 /// encoded and decoded again. Returns whether at least one of the two was a valid message.
 ///
 /// # Panics
-/// If the command of a message differs after that.
+/// Panics if the command of a message differs after that.
 pub fn message(data: &[u8]) -> bool {
     let is_message = decode(data);
     let Some((kind, body)) = data.split_first() else { return is_message };

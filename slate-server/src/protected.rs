@@ -51,7 +51,7 @@ fn is_internal(database: &str) -> bool {
     matches!(database, "admin" | "config" | "local")
 }
 
-/// Refuses validators of collections in the server's databases. An empty one is none.
+/// Refuses validators of collections in the server's databases. An empty validator is allowed.
 fn check_validator(command: &Command) -> Result<()> {
     let validator = command.get("validator")?.and_then(RawBsonRef::as_document);
     if !is_internal(command.database()) || validator.is_none_or(RawDocument::is_empty) {

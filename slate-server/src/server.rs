@@ -373,7 +373,7 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
     }))
 }
 
-/// Waits for the connections to end. After `grace`, cancels their commands; after half as long again, drops them, and ends the sessions. Returns
+/// Waits for the connections to end. After `grace`, cancels their commands; after 1.5 times `grace`, drops them. Then ends the sessions. Returns
 /// after twice the grace, whatever a command waits for.
 async fn stop(shared: &Shared, mut connections: JoinSet<()>, grace: Duration) {
     let begun = tokio::time::Instant::now();
@@ -410,7 +410,7 @@ async fn expire(shared: Arc<Shared>) {
     }
 }
 
-/// Serves one client.
+/// Serves one client, or refuses it if too many connections are open.
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
     let most = shared.settings.max_connections;

@@ -4,7 +4,8 @@ use bson::{RawArray, RawBsonRef};
 
 use crate::failure::{Code, Failure, Result};
 
-/// Returns the name and the argument of the first stage; `None` without stages. Only its first field is read: the library refuses others.
+/// Returns the name and the argument of the first stage; `None` if there is none or it is not a document. Only its first field is read: the library
+/// refuses others.
 ///
 /// # Errors
 /// Fails on damaged bytes.

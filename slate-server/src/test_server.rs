@@ -23,7 +23,7 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts a server.
+    /// Starts a server of a fresh database in memory, which logs changes.
     ///
     /// # Errors
     /// Fails if the system has no port or no thread left.

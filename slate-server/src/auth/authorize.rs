@@ -14,7 +14,7 @@ use crate::{
 /// Maximum length of a command's text in a message about it, in bytes.
 const SHOWN: usize = 500;
 
-/// Refuses a command that the user of the connection may not execute.
+/// Refuses a command that the user of the connection may not execute, if the server requires logins.
 ///
 /// # Errors
 /// Fails with `Unauthorized` (13).
@@ -49,8 +49,8 @@ fn permits(privileges: &[Privilege], request: &Request<'_>, rule: Rule) -> Resul
     Ok(allows(&needs.all) || needs.or.as_deref().is_some_and(allows))
 }
 
-/// Whether a client without a login may execute the command, because it creates the first user: from this machine, in the database `admin`, as long
-/// as there is no user. This is MongoDB's localhost exception.
+/// Whether a client without a login may execute the command: `createUser` in the database `admin` or `replSetInitiate`, from this machine, as long as
+/// there is no user. This is MongoDB's localhost exception.
 async fn is_first_user(call: &Call<'_>) -> Result<bool> {
     let command = call.command;
     let is_setup = match &*command.name {
@@ -68,7 +68,7 @@ fn refused(call: &Call<'_>) -> Failure {
     Failure::new(Code::UNAUTHORIZED, message)
 }
 
-/// Returns a command as text, without passwords; long values are replaced.
+/// Returns a command as text, without passwords. Replaces long values by `...`, and truncates the text.
 pub(crate) fn shown(command: &RawDocument) -> String {
     let mut text = String::from("{");
     for (name, value) in command.into_iter().flatten() {
@@ -131,12 +131,13 @@ pub(crate) fn needs_login(command: &str) -> bool {
     !commands::find(command).is_some_and(|known| matches!(known.rule, Rule::Open))
 }
 
-/// Whether the user of the connection may execute an action on a target.
+/// Whether the user of the connection has a privilege for an action on a target; false without a login.
 pub(crate) fn holds(call: &Call<'_>, target: &Target, action: Action) -> bool {
     call.user().is_some_and(|user| Privilege::allow(&user.privileges, target, Actions::of(&[action])))
 }
 
-/// Returns a command that lists databases or collections, restricted to those that the user may see; `None` for another command.
+/// Returns a command that lists databases or collections, restricted to those that the user may see; `None` for other commands, and for a user who
+/// may see all.
 ///
 /// # Errors
 /// Fails on damaged bytes.

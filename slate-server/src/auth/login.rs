@@ -96,7 +96,8 @@ impl Login {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the user of the connection. A connection belongs to one user, because cursors and sessions do.
+    /// Sets the user of the connection. Fails with `ProtocolError` (17) if another user has logged in before: cursors and sessions belong to one
+    /// user.
     fn enter(&self, identity: Identity) -> Result<()> {
         let mut state = self.state();
         if let Some(before) = state.identity.as_ref().filter(|before| before.user.name != identity.user.name) {
@@ -153,7 +154,7 @@ pub(crate) async fn close_late_cursors(call: &Call<'_>, reply: &RawDocument) -> 
 /// `saslStart`: begins an exchange with the fields of `options`.
 ///
 /// # Errors
-/// Fails with `AuthenticationFailed` (18), without a reason, or with `MechanismUnavailable` (334).
+/// Fails with `AuthenticationFailed` (18), without a reason unless the message is malformed, or with `MechanismUnavailable` (334).
 pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str) -> Result<RawDocumentBuf> {
     let (login, shared) = (&call.connection.login, call.shared());
     login.state().step = None;
@@ -182,10 +183,10 @@ pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str
     Ok(reply(false, sent.into_bytes()))
 }
 
-/// `saslContinue`.
+/// `saslContinue`: checks the client's next message of the exchange. After the last one the user is logged in.
 ///
 /// # Errors
-/// Fails with `AuthenticationFailed` (18), without a reason.
+/// Fails with `AuthenticationFailed` (18), without a reason; with `ProtocolError` (17) without an exchange, or if another user has logged in.
 pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (login, shared) = (&call.connection.login, call.shared());
     let none = || Failure::new(Code::PROTOCOL, "No SASL session state found");
@@ -223,7 +224,7 @@ pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `authenticate` with a client certificate, which the handshake of TLS has verified.
 ///
 /// # Errors
-/// Fails with `AuthenticationFailed` (18), without a reason.
+/// Fails with `AuthenticationFailed` (18) without a certificate of the user, or if the user is unknown; with `BadValue` (2) for another mechanism.
 pub(crate) async fn certificate(call: &Call<'_>, options: &RawDocument) -> Result<RawDocumentBuf> {
     let (login, shared) = (&call.connection.login, call.shared());
     if options.get_str("mechanism").is_ok_and(|mechanism| mechanism != "MONGODB-X509") {
@@ -245,8 +246,8 @@ pub(crate) async fn certificate(call: &Call<'_>, options: &RawDocument) -> Resul
     Ok(rawdoc! { "dbname": UserName::EXTERNAL, "user": &**subject })
 }
 
-/// Speculative authentication: the first login message, which a driver sends with `hello` to save a round trip. `None` if it fails: the driver then
-/// begins again.
+/// Speculative authentication: the first login message, which a driver sends with `hello` to save a round trip. `None` if there is none, or if it
+/// fails: the driver then begins again.
 pub(crate) async fn speculative(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
     let Some(RawBsonRef::Document(options)) = call.command.get("speculativeAuthenticate")? else { return Ok(None) };
     let database = options.get_str("db").unwrap_or("admin");

@@ -44,7 +44,7 @@ pub(crate) enum Rule {
 
 use Rule::{LoggedIn, Of, OnCollection, OnDatabase, OnServer, Open};
 
-/// The privileges that a command needs: all parts of one of the alternatives.
+/// The privileges that a command needs: those in `all`, or instead those in `or`.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
     pub(super) all: Vec<(Target, Actions)>,
@@ -100,7 +100,7 @@ impl Request<'_> {
         Ok(self.get(name)?.is_some_and(is_true))
     }
 
-    /// Returns the documents in the array `name`.
+    /// Returns the documents in the array `name`; none if the field is not an array.
     fn documents(&self, name: &str) -> Result<Vec<&RawDocument>> {
         let Some(RawBsonRef::Array(array)) = self.get(name)? else { return Ok(Vec::new()) };
         documents(array)
@@ -124,7 +124,7 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Reads the list of roles in the field `field`.
+    /// Reads the list of roles in the field `name`; empty if the field is not an array.
     fn roles(&self, name: &str) -> Result<Vec<Role>> {
         let Some(RawBsonRef::Array(roles)) = self.get(name)? else { return Ok(Vec::new()) };
         roles.into_iter().map(|role| Role::read(role?, self.database)).collect()

@@ -23,7 +23,6 @@ macro_rules! actions {
 }
 
 actions! {
-    // Actions that MongoDB does not have.
     Backup "backup",
     BypassDocumentValidation "bypassDocumentValidation",
     ChangeCustomData "changeCustomData",
@@ -156,7 +155,7 @@ impl Resource {
         }
     }
 
-    /// Whether this is the database or a collection in it.
+    /// Whether the resource includes the database or a collection that can be in it.
     fn is_within(&self, database: &str) -> bool {
         match self {
             Self::Cluster => false,

@@ -98,7 +98,7 @@ const MONITOR_DATABASE: Actions = Actions::of(&[CollStats, DbStats, IndexStats])
 /// Actions that show the collections, indexes and sizes of a database, but not its documents.
 const OVERVIEW: Actions = Actions::of(&[CollStats, DbStats, ListCollections, ListIndexes]);
 
-/// `hostManager` and `clusterManager`.
+/// The actions of `hostManager` and `clusterManager` on the server.
 const MANAGE_CLUSTER: Actions = Actions::of(&[
     Fsync,
     KillAnyCursor,

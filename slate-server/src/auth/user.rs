@@ -169,7 +169,7 @@ impl UserFields {
         document
     }
 
-    /// Returns the fields for an update.
+    /// Returns the fields that are not `None`, for `$set`.
     pub(crate) fn changes(&self) -> RawDocumentBuf {
         let mut set = RawDocumentBuf::new();
         let parts = [

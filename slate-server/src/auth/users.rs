@@ -23,7 +23,7 @@ pub(crate) struct Users {
     commands: Commands,
     /// The number of changes that clients have made.
     version: AtomicU64,
-    /// Whether a user has existed at any time since the start.
+    /// Whether [`exist`](Self::exist) has found a user since the start.
     have_existed: AtomicBool,
 }
 

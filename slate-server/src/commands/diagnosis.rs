@@ -105,8 +105,7 @@ struct Descriptions {
 }
 
 impl Descriptions {
-    /// # Errors
-    /// Fails with `ExceededMemoryLimit` (146).
+    /// Adds descriptions. Fails with `ExceededMemoryLimit` (146) above [`MAX_DESCRIPTIONS`] bytes.
     fn add(&mut self, descriptions: impl IntoIterator<Item = RawDocumentBuf>) -> Result<()> {
         for description in descriptions {
             self.bytes += description.as_bytes().len();

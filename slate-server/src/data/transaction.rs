@@ -19,7 +19,8 @@ use crate::{
 /// The levels that MongoDB allows in a transaction's read concern.
 const LEVELS: [&str; 3] = ["local", "majority", "snapshot"];
 
-/// Executes a command in a transaction, and begins it if the command says so. A failure ends the transaction.
+/// Executes a command in a transaction, and begins it if the command says so. If the execution fails or a statement is refused, the transaction is
+/// rolled back.
 pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     check_command(call)?;
@@ -330,7 +331,7 @@ fn none(number: i64, active: Option<i64>) -> Failure {
     Failure::new(Code::NO_SUCH_TRANSACTION, message)
 }
 
-/// Refuses a number below the session's.
+/// Refuses a negative number, and one below the session's.
 pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Result<()> {
     match state.number {
         _ if number < 0 => Err(Failure::new(Code::INVALID_OPTIONS, "Transaction number cannot be negative")),

@@ -27,7 +27,7 @@ pub(crate) const MAX_COMMAND: usize = 50_000;
 const MAX_TRUNCATED_COMMAND: usize = 1000;
 
 impl Operations {
-    /// Describes the running commands, lazily.
+    /// Describes the running commands of `whose`, and the idle connections if `scope` includes them, lazily.
     pub(crate) fn describe<'c>(
         &self,
         host: &str,

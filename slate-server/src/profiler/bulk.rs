@@ -75,12 +75,12 @@ impl<'c> BulkPart<'c> {
     }
 }
 
-/// Returns the index into `nsInfo` in an operation; `None` if it is not an integer.
+/// Returns the position in `nsInfo` that an operation names; `None` if it is not an integer.
 fn place(value: RawBsonRef<'_>) -> Option<i64> {
     value.as_i32().map(i64::from).or_else(|| value.as_i64())
 }
 
-/// Returns an operation with the new index of its collection in `nsInfo`; `None` if the collection is not in `places`.
+/// Returns an operation with the new position of its collection in `nsInfo`; `None` if the collection is not in `places`.
 fn moved(operation: &RawDocument, places: &HashMap<i64, i32>) -> Option<RawDocumentBuf> {
     let mut fields = operation.into_iter().flatten();
     let (kind, place) = fields.next()?;

@@ -58,7 +58,7 @@ pub(crate) enum Work {
     Aborted,
 }
 
-/// An open transaction, between two commands.
+/// The open transaction of a session.
 pub(crate) struct OpenTransaction {
     /// `None` on a read-only server, where the commands read one snapshot and nothing is committed.
     pub(crate) transaction: Option<aio::Transaction>,

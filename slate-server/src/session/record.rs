@@ -8,7 +8,7 @@ use crate::{
     shared::Shared,
 };
 
-/// Maximum length in bytes of a part of a reply: well below the limit of a document.
+/// Maximum length in bytes of a part of a record of statements: well below the limit of a document.
 const MAX_PART: usize = 12 << 20;
 
 /// The outcome of a session's latest transaction number, as a document of `config.transactions`, as in MongoDB.

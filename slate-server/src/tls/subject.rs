@@ -89,7 +89,7 @@ fn escape(value: &str, out: &mut String) {
 struct Der<'d>(&'d [u8]);
 
 impl<'d> Der<'d> {
-    /// Reads the next value: its tag and its content.
+    /// Reads the next value: its tag and its content. `None` at the end or for damaged bytes.
     fn next(&mut self) -> Option<(u8, &'d [u8])> {
         let (tag, rest) = self.0.split_first()?;
         let (first, rest) = rest.split_first()?;

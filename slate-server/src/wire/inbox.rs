@@ -94,7 +94,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 let plain = if arrived == length { Request::plain_memory(&self.buffer, most) } else { 0 };
                 let needed = arrived.max(plain);
                 if needed > UNCOUNTED && !self.held.grow_to(needed) {
-                    // The rest of the message is not read.
+                    // Drops the part of the message that has been read.
                     self.buffer = BytesMut::new();
                     self.held.release();
                     return Err(WireError::Memory { id, most: self.held.most() });
@@ -122,7 +122,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         }
     }
 
-    /// Removes the message that has arrived, and returns the result of `read`; on a thread of the pool if the uncompressed message is long.
+    /// Removes the message that has arrived, and returns the result of `read`; on a thread of the pool if decompression makes the message long.
     ///
     /// # Errors
     /// Fails if the runtime shuts down or `read` panics on a thread of the pool.

@@ -12,7 +12,7 @@ use super::{
 /// How a reply is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyKind {
-    /// `OP_REPLY`, to `OP_QUERY`.
+    /// An `OP_REPLY` message, the reply to an `OP_QUERY`.
     Query,
     Message,
     /// `OP_MSG`, followed by further replies to the same request.

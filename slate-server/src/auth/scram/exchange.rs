@@ -35,7 +35,7 @@ impl<'m> ClientFirst<'m> {
     /// Parses `n,,n=user,r=nonce`.
     ///
     /// # Errors
-    /// Fails with a reason.
+    /// Fails with a reason if the message is malformed, or requests channel binding or another user.
     pub(crate) fn parse(payload: &'m [u8]) -> Result<Self, &'static str> {
         let text = Some(payload).filter(|payload| payload.len() <= MAX_MESSAGE);
         let text = text.and_then(|payload| std::str::from_utf8(payload).ok()).ok_or("the message is no text")?;
@@ -105,7 +105,7 @@ impl Exchange {
     /// Checks the client's last message. Returns the server's last message.
     ///
     /// # Errors
-    /// Fails with a reason, which must not be sent to the client.
+    /// Fails if the proof or another field is wrong, with a reason that must not be sent to the client.
     pub(crate) fn finish(self, payload: &[u8]) -> Result<String, &'static str> {
         let text = Some(payload).filter(|payload| payload.len() <= MAX_MESSAGE);
         let text = text.and_then(|payload| std::str::from_utf8(payload).ok()).ok_or("the message is no text")?;

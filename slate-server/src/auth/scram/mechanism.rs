@@ -41,7 +41,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns the text that keys are derived from.
+    /// Prepares a password: returns the text from which the keys are derived.
     ///
     /// # Errors
     /// Fails with the reason why the password cannot be used.
@@ -76,7 +76,7 @@ impl Mechanism {
         }
     }
 
-    /// Returns `SaltedPassword`. Takes milliseconds.
+    /// Returns the `SaltedPassword` of RFC 5802. Takes milliseconds.
     pub(super) fn salted_password(self, password: &str, salt: &[u8], iterations: u32) -> Vec<u8> {
         let password = password.as_bytes();
         match self {

@@ -44,7 +44,7 @@ pub(crate) struct Failure {
     hint: Option<String>,
     exit: Exit,
     kind: Kind,
-    /// What an error of the database says about itself, for programs.
+    /// The code and other fields of an error of the database, for programs.
     details: Option<Box<Document>>,
 }
 
@@ -78,7 +78,7 @@ enum Kind {
     NoDatabase,
     /// The database refused this call, and can execute others.
     Refused,
-    /// A write that was done, but not as the write concern demands.
+    /// A write that succeeded, but whose write concern failed.
     Unsatisfied,
 }
 
@@ -132,17 +132,18 @@ impl Failure {
         failure.hint("the write is done, but not as the write concern of the URL demands")
     }
 
-    /// Whether the database refused this call alone. Otherwise the storage failed, or the connection.
+    /// Whether the database refused this call, but can execute others. False if, for example, the storage or the
+    /// connection failed.
     pub(crate) fn is_refusal(&self) -> bool {
         self.kind == Kind::Refused
     }
 
-    /// Whether the call did what it should, although not as the write concern demands.
+    /// Whether the call succeeded but its write concern failed.
     pub(crate) fn is_unsatisfied(&self) -> bool {
         self.kind == Kind::Unsatisfied
     }
 
-    /// Whether a document was refused because its `_id`, or its values of a unique index, exist.
+    /// Whether a document was refused as a duplicate of an `_id` or a unique value.
     pub(crate) fn is_duplicate(&self) -> bool {
         self.number() == Some(DUPLICATE_KEY)
     }
@@ -156,7 +157,7 @@ impl Failure {
         }
     }
 
-    /// Returns MongoDB's code; `None` if the failure has none, as that of a file.
+    /// Returns MongoDB's code; `None` if the failure has none, such as that of a file.
     pub(crate) fn number(&self) -> Option<i32> {
         self.code().map(|(_, number)| number)
     }
@@ -190,12 +191,13 @@ impl Failure {
         }
     }
 
-    /// Names the file that is being written.
+    /// Puts the name of the file that is being written before the message.
     pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
         Self { message: format!("{}: {}", path.display(), self.message), ..self }
     }
 
-    /// Prints the message and the hint, in the format that the command line requests.
+    /// Prints the message and the hint in the requested format, unless the failure is a closed pipe. Returns the exit
+    /// code.
     pub(crate) fn report(&self) -> Exit {
         match ErrorFormat::get() {
             _ if self.exit == Exit::Success => {}
@@ -313,7 +315,7 @@ fn is_denied(error: &slate_core::Error) -> bool {
     is_about(error, &[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem])
 }
 
-/// Returns whether a failure of the system of one of these kinds caused the error.
+/// Returns whether an I/O error of one of these kinds is among the error's causes.
 fn is_about(error: &slate_core::Error, kinds: &[io::ErrorKind]) -> bool {
     let causes = successors(error.source(), |cause| (*cause).source());
     let mut failures = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());

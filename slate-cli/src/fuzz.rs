@@ -9,10 +9,10 @@ use crate::{
     json::{self, Dialect},
 };
 
-/// Reads a file of a format, such as `csv`, to its end. Returns the documents that could be read.
+/// Returns the documents that can be read from a file in a format such as `csv`; none for an unknown format.
 ///
 /// # Panics
-/// If reading does not end: no format makes more records than there are bytes.
+/// If there are more records than bytes, because then reading may never end.
 pub fn documents(format: &str, bytes: &[u8]) -> Vec<RawDocumentBuf> {
     let Some(format) = input::by_name(format) else { return Vec::new() };
     let Ok(records) = (format.open)(Box::new(Cursor::new(bytes.to_vec())), &InputOptions::default()) else {
@@ -27,7 +27,8 @@ pub fn documents(format: &str, bytes: &[u8]) -> Vec<RawDocumentBuf> {
     documents
 }
 
-/// Reads a value as it is written in an argument: JSON, extended JSON, or as in MongoDB's shell.
+/// Reads a value as it is written in an argument: JSON, extended JSON, or as in MongoDB's shell. `None` for any other
+/// text.
 pub fn argument(text: &str) -> Option<Bson> {
     json::value(text, Dialect::QUERY).ok()
 }

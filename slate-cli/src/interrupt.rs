@@ -123,7 +123,7 @@ impl Interrupt {
         state.token.is_cancelled() && state.signal.ends_program()
     }
 
-    /// Returns the program's exit code.
+    /// Returns the program's exit code: for an interrupted command, that of its signal.
     pub(crate) fn exit_code(&self, exit: Exit) -> u8 {
         match exit {
             Exit::Interrupted => self.state().signal.exit_code(),
@@ -139,7 +139,7 @@ impl Interrupt {
         }
     }
 
-    /// Calls `read`, which waits for a person to enter a command. Signals that end the program do so at once in the meantime.
+    /// Calls `read`, which waits for a person to enter a command. Meanwhile SIGTERM and SIGHUP end the program at once.
     pub(crate) fn while_prompting<R>(&self, read: impl FnOnce() -> R) -> R {
         self.state().activity = Activity::Prompts;
         let result = read();

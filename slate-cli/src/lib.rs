@@ -86,7 +86,7 @@ fn run(arguments: Arguments, interrupt: &Interrupt) -> Exit {
     result.unwrap_or_else(|failure| failure.report())
 }
 
-/// A damaged file makes redb panic. The database returns that as an error, which is reported like any other.
+/// Hides the messages of panics in redb. A damaged file causes them, and the database returns them as errors.
 fn silence_panics_of_redb() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

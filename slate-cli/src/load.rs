@@ -11,11 +11,11 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// Largest batch, in documents and in bytes. A batch is one transaction.
+/// A batch is written when it has this many documents, or bytes.
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// What happens to a document whose `_id` exists.
+/// What a load does if an `_id` already exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// The stored document stays
@@ -33,7 +33,7 @@ pub(crate) struct Tally {
     pub(crate) inserted: u64,
     /// Documents that replaced or changed a stored one.
     pub(crate) changed: u64,
-    /// Documents whose `_id`, or unique values, existed: the stored ones stay.
+    /// Documents that were refused as duplicates of a stored `_id` or unique value.
     pub(crate) existing: u64,
     /// Documents that could not be read or stored.
     pub(crate) failed: u64,
@@ -72,7 +72,7 @@ impl fmt::Display for Tally {
 /// Why a document was not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Its `_id`, or its values of a unique index, exist.
+    /// Its `_id` or unique values are stored already.
     Existing,
     Failed,
 }
@@ -169,7 +169,7 @@ impl<P> Loader<P> {
         Ok(result.errors.into_iter().map(|refused| (refused.index, refused.error.into())).collect())
     }
 
-    /// Writes all documents at once; one by one if one of them is refused.
+    /// Replaces, inserts or merges all documents at once; one by one if one of them is refused. Returns the refused ones.
     fn put(&mut self, collection: &Collection<RawDocumentBuf>, documents: &[RawDocumentBuf]) -> Result<Vec<Refusal>> {
         let mut put = |documents: &[RawDocumentBuf]| {
             let result = match self.mode {
@@ -225,7 +225,7 @@ impl<P> Loader<P> {
     }
 }
 
-/// Returns the statement of an `update` that stores a document.
+/// Returns the statement of an `update` that replaces, inserts or merges a document. A document without `_id` gets an ObjectId.
 fn update(document: &RawDocumentBuf, mode: Mode) -> Result<Document> {
     let mut document = Document::try_from(document).map_err(|error| Failure::new(error.to_string()))?;
     let id = document.get("_id").cloned().unwrap_or_else(|| {
@@ -242,7 +242,7 @@ fn update(document: &RawDocumentBuf, mode: Mode) -> Result<Document> {
     Ok(doc! { "q": { "_id": { "$eq": id } }, "u": change, "upsert": true })
 }
 
-/// Returns the statements that a reply lists as refused.
+/// Returns the positions and errors of the statements that a reply lists as refused.
 pub(crate) fn refusals(reply: &Document) -> impl Iterator<Item = Refusal> + '_ {
     let errors = reply.get_array("writeErrors").into_iter().flatten().filter_map(Bson::as_document);
     errors.map(|error| {

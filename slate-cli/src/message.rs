@@ -19,7 +19,7 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
 /// Shortens a text to `longest` characters, its beginning and its end with `…` between them. A shorter text is
 /// unchanged.
 pub(crate) fn abridged(text: &str, longest: usize) -> String {
-    // Most texts are shorter in bytes, too.
+    // A text never has more characters than bytes, so this spares counting them.
     if text.len() <= longest || text.chars().nth(longest).is_none() {
         return text.to_owned();
     }

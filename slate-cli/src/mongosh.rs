@@ -3,7 +3,7 @@
 /// Longest argument that a hint repeats, in characters.
 const LONGEST_ARGUMENT: usize = 120;
 
-/// Returns the equivalent of a line of MongoDB's shell; `None` if it is not recognized as one.
+/// Returns a hint that names the equivalent of a line of MongoDB's shell; `None` if the line is not recognized.
 pub(crate) fn hint(line: &str) -> Option<String> {
     let line = line.trim().trim_end_matches(';').trim_end();
     let end = line.find(|character: char| character.is_whitespace() || "(.[=".contains(character));
@@ -46,7 +46,7 @@ impl Step<'_> {
     }
 }
 
-/// Returns the equivalent of what follows `db`.
+/// Returns the command for a `db.…` call.
 fn of_database(rest: &str) -> Option<String> {
     let steps = steps(rest)?;
     let call = steps.iter().position(|step| step.arguments.is_some())?;
@@ -86,7 +86,7 @@ fn of_database(rest: &str) -> Option<String> {
     })
 }
 
-/// Returns the equivalent of a method of a collection and of the methods of its cursor.
+/// Returns the command for a method of a collection; `more` are the methods of its cursor.
 fn of_collection(collection: &str, method: &Step<'_>, more: &[Step<'_>]) -> Option<String> {
     let c = quoted(collection);
     let (first, second) = (method.argument(0), method.argument(1));
@@ -193,8 +193,8 @@ fn steps(mut rest: &str) -> Option<Vec<Step<'_>>> {
     Some(steps)
 }
 
-/// Calls `visit` with each character outside of quotes and the number of brackets that are open before it, until it returns true.
-/// Returns the position of that character.
+/// Returns the byte offset of the first character outside quotes for which `visit` returns true. Calls `visit` with the character
+/// and the number of brackets that are open before it.
 fn find_outside_quotes(text: &str, mut visit: impl FnMut(char, usize) -> bool) -> Option<usize> {
     let (mut depth, mut quote, mut escaped) = (0_usize, None, false);
     for (at, character) in text.char_indices() {
@@ -222,12 +222,12 @@ fn find_outside_quotes(text: &str, mut visit: impl FnMut(char, usize) -> bool) -
     None
 }
 
-/// Returns the position of the bracket that closes the first one.
+/// Returns the byte offset of the `)` that closes the first bracket.
 fn closing(text: &str) -> Option<usize> {
     find_outside_quotes(text, |character, depth| character == ')' && depth == 1)
 }
 
-/// Splits arguments at their commas.
+/// Splits arguments at the commas outside quotes and brackets.
 fn split(mut arguments: &str) -> Vec<&str> {
     let mut found = Vec::new();
     while let Some(at) = find_outside_quotes(arguments, |character, depth| character == ',' && depth == 0) {

@@ -16,13 +16,14 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// How long waiting for another program continues after the command was cancelled.
+/// How often a wait for another program checks whether the command was cancelled.
 const STEP: Duration = Duration::from_millis(100);
 
 /// The database of a command line or of a shell, and where results are written.
 ///
-/// The database is opened when a command needs it, with no more access than that command needs: reading commands open it
-/// read-only and never create it. In a shell it stays open; a writing command opens it again for writing.
+/// The database is opened when a command needs it, with no more access than that command needs: reading commands open it read-only
+/// and never create it. Between commands of standard input it stays open, and a writing command opens it again for writing. A prompt
+/// closes it after each command.
 pub(crate) struct Session {
     url: Option<String>,
     /// How long opening waits while another program has the database open.
@@ -165,8 +166,8 @@ impl Session {
         Ok(self.open.insert(open).database.clone())
     }
 
-    /// Opens a database that exists, or creates it, as `access` says; not the session's own. While another program has it open, tries
-    /// again as long as the command line says. A commit is on the device after the next flush.
+    /// Opens a database other than the session's; `access` says whether it may be created. While another program has it open, tries
+    /// again for the time of `--wait`. A commit is on the device after the next flush.
     ///
     /// # Errors
     /// Fails as [`Database::open`] does; with a hint if there is no database or no such store.
@@ -271,8 +272,7 @@ impl Session {
         self.open = None;
     }
 
-    /// Writes out what is buffered, after each command. A reader that has closed the output does not change the
-    /// command's result.
+    /// Writes the buffered output. A closed pipe is no failure.
     ///
     /// # Errors
     /// Fails if standard output fails.
@@ -342,7 +342,7 @@ pub(crate) fn on_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns the width of the terminal in characters; if the output is not a terminal, `COLUMNS` or 80.
+/// Returns the width of the terminal in characters; if the output is not a terminal, `COLUMNS` or 80. At least 20.
 pub(crate) fn width() -> usize {
     let chosen = || env::var("COLUMNS").ok()?.parse::<u16>().ok();
     let columns = if on_terminal() { Some(console::Term::stdout().size().1) } else { chosen() };

@@ -5,14 +5,15 @@ use slate_core::OperatorKind;
 /// The least similarity of a suggested name, from 0 to 1: about one wrong character of three.
 const SIMILAR: f64 = 0.6;
 
-/// Returns the operator that a message about an unknown one may mean.
+/// Returns the operator most similar to the unknown one in an error message; `None` if none is similar.
 pub(crate) fn operator(message: &str) -> Option<&'static str> {
     let (_, name) = message.split_once('$')?;
     let end = name.split(|character: char| !character.is_ascii_alphanumeric()).next()?;
     self::name(kind(message)?.names().into_iter(), end)
 }
 
-/// Returns the name that another may mean. A `$` and the case do not matter.
+/// Returns the name most similar to `other`, ignoring case and the `$` of `names`; `None` below the similarity
+/// [`SIMILAR`].
 pub(crate) fn name<'a>(names: impl Iterator<Item = &'a str>, other: &str) -> Option<&'a str> {
     let other = other.to_lowercase();
     let similarity =
@@ -22,7 +23,7 @@ pub(crate) fn name<'a>(names: impl Iterator<Item = &'a str>, other: &str) -> Opt
     (similarity >= SIMILAR).then_some(best)
 }
 
-/// Returns the kind of operator that a message says is unknown.
+/// Returns the kind of operator that is unknown according to an error message; `None` for other messages.
 fn kind(message: &str) -> Option<OperatorKind> {
     let kinds = [
         ("unknown operator", OperatorKind::Filter),

@@ -23,7 +23,7 @@ pub(crate) fn value() -> impl Strategy<Value = Bson> {
         date.prop_map(|millis| Bson::DateTime(DateTime::from_millis(millis))),
         any::<[u8; 12]>().prop_map(|bytes| Bson::ObjectId(ObjectId::from_bytes(bytes))),
         any::<(u32, u32)>().prop_map(|(time, increment)| Bson::Timestamp(Timestamp { time, increment })),
-        // Subtype 2 has a length of its own within.
+        // Not subtype 2, whose data begin with another length.
         (prop_oneof![Just(0_u8), 3..=255_u8], any::<Vec<u8>>())
             .prop_map(|(subtype, bytes)| Bson::Binary(Binary { subtype: subtype.into(), bytes })),
         ("[a-z/\\\\\"ä]{0,5}", "i?m?s?x?").prop_map(|(pattern, options)| {

@@ -41,8 +41,8 @@ pub(crate) fn failure(error: &clap::Error) -> Failure {
     invalid.map_or_else(|| rendered(error), Failure::usage)
 }
 
-/// Returns the message for a value that its argument does not accept. Of a document, which can be long, the message has
-/// only the part around the mistake.
+/// Returns the message for a value that its argument does not accept. For a document, which can be long, it shows only the part around
+/// the mistake. `None` if the error does not name the argument, the value and the reason.
 fn invalid_value(error: &clap::Error) -> Option<String> {
     use std::error::Error as _;
 
@@ -58,7 +58,7 @@ fn invalid_value(error: &clap::Error) -> Option<String> {
     })
 }
 
-/// Returns the failure with the text of the parser.
+/// Returns the failure with clap's message and its first hint, without the usage.
 fn rendered(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

@@ -22,7 +22,7 @@ use crate::{
 
 /// A shell and command-line tool for Slate databases.
 ///
-/// `slate URL` opens a shell; `slate URL COMMAND` runs one command. The shell has the same commands, except `completions` and `man`.
+/// `slate URL` opens a shell; `slate URL COMMAND` runs one command. The shell has most commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "slate",
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Option<Invocation>,
 }
 
-/// The commands that the shell has, too, and those about the command line itself.
+/// The commands, including those that the shell lacks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Invocation {
     #[command(flatten)]
@@ -147,7 +147,7 @@ impl Arguments {
     }
 }
 
-/// Returns the error for a mistyped command in the place of the URL.
+/// Returns the error for a mistyped command in the place of the URL; `None` if the word is a command or cannot be one.
 fn mistyped(word: &str) -> Option<clap::Error> {
     let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic())
         && word.chars().all(|character| character.is_ascii_alphanumeric() || character == '-');
@@ -176,7 +176,7 @@ fn arguments() -> Vec<OsString> {
     arguments
 }
 
-/// Returns the words after the program that are text.
+/// Returns the arguments that are valid UTF-8.
 fn typed() -> Vec<String> {
     std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! Copies between a server and another database, document by document: the library's own copy reads and writes stores.
+//! Copies between a server and another database, document by document: the library's own copy works only between stores.
 
 use bson::{Bson, doc, oid::ObjectId};
 use slate_core::CancelToken;
@@ -27,7 +27,7 @@ pub(super) struct Copied {
     pub(super) left_out: u64,
 }
 
-/// MongoDB's code for a collection that exists.
+/// MongoDB's code of `NamespaceExists`.
 const NAMESPACE_EXISTS: i32 = 48;
 
 /// A collection or a view that a copy has created.
@@ -149,8 +149,8 @@ enum Created {
     No,
 }
 
-/// Creates a collection or a view, a collection without its options if the target refuses them. A signal does not interrupt this:
-/// what was created must be known when the copy is undone.
+/// Creates a collection or a view. If the target refuses a collection's options, creates it without them. A signal does not
+/// interrupt this, because undoing the copy needs to know what was created.
 ///
 /// # Errors
 /// Fails if the storage or the server fails.

@@ -27,7 +27,7 @@ const READING: [&str; 10] = [
     "ping",
 ];
 
-/// The commands that create a database that does not exist. Updates do so if they are upserts.
+/// The commands that always create a missing database. [`creates`](Command::creates) checks the others.
 const CREATING: [&str; 3] = ["create", "createIndexes", "insert"];
 
 /// Run a command of MongoDB, given as a document
@@ -52,7 +52,7 @@ impl Command {
 }
 
 impl Command {
-    /// Returns whether the command creates a database that does not exist: it may store new documents or definitions.
+    /// Returns whether the command creates a missing database: whether it may store new documents or definitions.
     fn creates(&self, name: &str) -> bool {
         let upserts = |document: &Document| matches!(document.get("upsert"), Some(Bson::Boolean(true)));
         let documents = |field| self.command.get_array(field).into_iter().flatten().filter_map(Bson::as_document);
@@ -67,7 +67,7 @@ impl Command {
     }
 }
 
-/// Closes the cursor of a server whose first batch is in a reply.
+/// Closes the server's cursor of a reply, if more batches would follow, and reports that the reply is only the first.
 fn end_cursor(target: &Endpoint, reply: &Document) -> Result<()> {
     let Ok(cursor) = reply.get_document("cursor") else { return Ok(()) };
     let (Ok(id), Ok(full_name)) = (cursor.get_i64("id"), cursor.get_str("ns")) else { return Ok(()) };

@@ -43,7 +43,7 @@ pub(super) fn one_or_all(target: &Endpoint, name: Option<&String>) -> Result<Vec
     Ok(read(target)?.into_iter().filter(|(_, metadata)| metadata.kind != "view").map(|(name, _)| name).collect())
 }
 
-/// Returns the definitions of a collection's indexes that are complete.
+/// Returns the definitions of a collection's indexes whose builds are complete.
 ///
 /// # Errors
 /// Fails if the storage fails.
@@ -63,8 +63,8 @@ pub(crate) fn indexes_of(target: &Endpoint, name: &str, options: &Document) -> R
     }
 }
 
-/// Creates a collection or a view with the options of a definition, as far as they must be known before there are documents. A
-/// collection without such options is created with its first document. `ignored` is called with each option that has no equivalent.
+/// Creates a view, or a collection with a collation; any other collection is created with its first document. `ignored` is called
+/// with a message for each option or kind that is not supported, and for a refusal.
 ///
 /// # Errors
 /// Fails if the storage or the server fails.
@@ -74,8 +74,8 @@ pub(super) fn create(target: &Endpoint, name: &str, metadata: &Metadata, mut ign
     if plain { Ok(()) } else { run(target, &command, &mut ignored) }
 }
 
-/// Returns the command that creates a collection or a view with the options of a definition, as far as they must be known before
-/// there are documents. `ignored` is called with each option that has no equivalent.
+/// Returns the command that creates a view, or a collection with its collation. `ignored` is called with a message for each option
+/// or kind that is not supported.
 pub(super) fn creation(name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Document {
     let known: &[&str] = if metadata.kind == "view" { &["collation", "viewOn", "pipeline"] } else { &["collation"] };
     let mut command = doc! { "create": name };
@@ -92,7 +92,8 @@ pub(super) fn creation(name: &str, metadata: &Metadata, mut ignored: impl FnMut(
     command
 }
 
-/// Creates the indexes of a definition, and sets the validator that the definition contains.
+/// Creates the indexes of a definition, and sets its validator unless it is of a view. `ignored` is called with a message for each
+/// that is refused.
 ///
 /// # Errors
 /// Fails if the storage or the server fails, or if it is interrupted.

@@ -209,7 +209,7 @@ impl Export {
         })
     }
 
-    /// Writes all collections into a folder that exists.
+    /// Writes all collections into an existing folder.
     fn all_into(
         &self,
         source: &CopySource,

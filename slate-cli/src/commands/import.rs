@@ -38,7 +38,7 @@ pub(crate) struct Import {
     /// The format; otherwise the file's ending or its first bytes say it
     #[arg(long, value_parser = PossibleValuesParser::new(input::names()))]
     format: Option<String>,
-    /// What happens to a document whose _id exists
+    /// What to do if an _id is already stored
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
     /// Drop each collection first
@@ -50,7 +50,7 @@ pub(crate) struct Import {
     /// The columns of a table without a header: name,zip.string(),address.city
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Option<Vec<String>>,
-    /// What separates the columns of a table: ';'
+    /// The column delimiter of a table: ';'
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
     delimiter: Option<u8>,
     /// Create no indexes from mongodump's metadata
@@ -291,7 +291,7 @@ impl Report<'_> {
     }
 }
 
-/// Reads what separates columns.
+/// Parses a delimiter.
 fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         [character] if !matches!(character, b'"' | b'\r' | b'\n') && character.is_ascii() => Ok(*character),

@@ -47,7 +47,7 @@ pub(crate) trait Run {
     /// Executes the command and writes its result to the session's output.
     ///
     /// # Errors
-    /// The error says why the command failed.
+    /// Fails if the command does.
     fn run(self, session: &mut Session) -> Result<Exit>;
 }
 
@@ -79,7 +79,8 @@ macro_rules! commands {
 }
 
 impl Command {
-    /// Returns the failure of a command that works on files only, and what to use in its place.
+    /// Returns the failure that refuses a command on files, with a hint at another command; `None` if a server can
+    /// execute the command.
     fn refusal_of_server(&self) -> Option<Failure> {
         let (name, instead) = match self {
             Self::Restore(_) => {

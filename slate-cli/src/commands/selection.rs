@@ -33,7 +33,7 @@ pub(super) struct Terms {
     variables: Option<Document>,
 }
 
-/// A call that is subject to [`Terms`].
+/// A query or write to which [`Terms`] apply.
 pub(super) trait Query: Sized {
     fn hint(self, hint: Hint) -> Self;
     fn collation(self, collation: &Document) -> Self;
@@ -97,7 +97,7 @@ impl Terms {
     }
 }
 
-/// Which of them, and in which order.
+/// The order of the documents, and which of them are used.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Slice {
     /// The order: '{ age: -1 }'
@@ -118,7 +118,7 @@ pub(super) struct Slice {
     pub(super) limit: Option<u64>,
 }
 
-/// What is printed of them.
+/// The fields of the documents that are printed.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Fields {
     /// The fields: '{ name: 1, _id: 0 }'
@@ -164,7 +164,7 @@ impl Slice {
         }
     }
 
-    /// Adds the order.
+    /// Adds the sort, if any.
     pub(super) fn add_sort_to(&self, find: &mut Document) {
         if let Some(sort) = &self.sort {
             find.insert("sort", sort.clone());
@@ -199,7 +199,7 @@ impl Fields {
     }
 }
 
-/// Adds the hint of a command of MongoDB.
+/// Adds a hint to one of MongoDB's commands: a name, the keys, or `$natural`.
 pub(super) fn add_hint(command: &mut Document, hint: &Hint) {
     let hint: Bson = match hint {
         Hint::Name(name) => name.into(),

@@ -30,7 +30,7 @@ impl CopySource {
         })
     }
 
-    /// Returns the database as it is now.
+    /// Returns the database itself, not the snapshot.
     pub(super) fn endpoint(&self) -> Endpoint {
         match self {
             Self::Embedded(database, _) => Endpoint::Embedded(database.clone()),

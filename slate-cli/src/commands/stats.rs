@@ -10,7 +10,7 @@ use crate::{
     session::{self, Session},
 };
 
-/// Show what collections and indexes take, in bytes
+/// Show the sizes of collections and indexes, in bytes
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Stats {
     /// The collection; otherwise all, and the files

@@ -14,7 +14,7 @@ use crate::{
     session::Session,
 };
 
-/// The files of a database that does not exist before a copy into it.
+/// The files of a database that a copy creates.
 pub(super) struct NewFiles(Option<PathBuf>);
 
 impl NewFiles {
@@ -25,7 +25,7 @@ impl NewFiles {
         Self(path.filter(|path| path.symlink_metadata().is_err()).map(Path::to_owned))
     }
 
-    /// Whether the copy creates the database. Otherwise only the collections that it made may be removed.
+    /// Whether the copy creates the database's files. Otherwise only the collections that it made may be removed.
     pub(super) fn is_new(&self) -> bool {
         self.0.is_some()
     }
@@ -60,7 +60,7 @@ pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Resu
 /// Copies like [`copy`] what can be read, and returns also what cannot.
 ///
 /// # Errors
-/// As [`copy`], except that damage is no error, unless the list of collections cannot be read.
+/// Fails as [`copy`] does, but on damage only if the list of collections cannot be read.
 pub(super) fn salvage(from: &Database, to: &Database, cancel: &CancelToken) -> Result<(String, Vec<VerifyFinding>)> {
     drawn(from, to, cancel, |copy| copy.salvage().map(|(copied, report)| (described(&copied), report.findings)))
 }
@@ -78,7 +78,7 @@ impl Salvaged {
     /// Copies a database as [`salvage`] does.
     ///
     /// # Errors
-    /// As [`salvage`]; if the store has no files.
+    /// Fails as [`salvage`] does, and if the store has no files.
     pub(super) fn of(from: &Database, session: &Session) -> Result<Self> {
         let store = from.store();
         if !matches!(store, "redb" | "rocksdb") {

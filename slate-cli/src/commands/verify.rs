@@ -55,7 +55,7 @@ impl Run for Verify {
     }
 }
 
-/// Checks one collection or all of them.
+/// Verifies one collection, or the database with all of them, and draws the progress.
 pub(super) fn check(database: &Database, collection: Option<&str>, session: &Session) -> Result<VerifyReport> {
     let mut bar: Option<(String, ProgressBar)> = None;
     let verify = match collection {
@@ -86,7 +86,7 @@ fn finish(bar: Option<(String, ProgressBar)>) {
     }
 }
 
-/// Prints the damage that was found.
+/// Prints a report. Returns [`Exit::Incomplete`] if there is damage.
 pub(super) fn print(report: &VerifyReport, session: &mut Session) -> Result<Exit> {
     let out = session.out();
     for finding in &report.findings {

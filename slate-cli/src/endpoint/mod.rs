@@ -75,7 +75,7 @@ impl Endpoint {
         }
     }
 
-    /// Runs a command like [`write`](Self::write), although a signal has arrived. A server gets some seconds to reply.
+    /// Runs a command like [`write`](Self::write), also after a signal: then a server has some seconds to reply.
     ///
     /// # Errors
     /// Fails as `write` does.
@@ -86,7 +86,7 @@ impl Endpoint {
         }
     }
 
-    /// Runs a command that lists, and returns the whole list.
+    /// Runs a command whose reply is a cursor, and returns all its documents.
     ///
     /// # Errors
     /// Fails as the command does.
@@ -162,7 +162,7 @@ impl Endpoint {
         })
     }
 
-    /// Returns the number of documents that is stored with a collection.
+    /// Returns a collection's stored number of documents, without reading the documents.
     ///
     /// # Errors
     /// Fails if the storage or the server fails.
@@ -188,7 +188,7 @@ impl Endpoint {
     /// Renames a collection.
     ///
     /// # Errors
-    /// Fails with `NamespaceExists` (48) if the name exists; if the storage or the server fails.
+    /// Fails with `NamespaceExists` (48) if `to` already exists; if the storage or the server fails.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         match self {
             Self::Embedded(database) => {
@@ -211,7 +211,7 @@ impl Endpoint {
     }
 }
 
-/// Returns a number of a reply; 0 if it has none.
+/// Returns a numeric field of a reply; 0 if it is missing or negative.
 pub(crate) fn number(reply: &Document, field: &str) -> u64 {
     let number = match reply.get(field) {
         Some(Bson::Int32(number)) => i64::from(*number),

@@ -129,7 +129,7 @@ impl Server {
 
     fn run_within(&self, database: &mongodb::Database, command: RawDocumentBuf, grace: Duration) -> Result<Document> {
         let mut reply = self.block_within(database.run_raw_command(command).into_future(), grace)?;
-        // What drivers exchange with a server is no part of the command's result.
+        // Drops the fields that only drivers use.
         for field in ["$clusterTime", "operationTime"] {
             reply.remove(field);
         }
@@ -147,7 +147,7 @@ impl Server {
     /// Renames a collection. A signal ends the wait as in [`write_to_end`](Self::write_to_end).
     ///
     /// # Errors
-    /// Fails with `NamespaceExists` (48) if the name exists, and as `write` does.
+    /// Fails with `NamespaceExists` (48) if `to` already exists, and as `write` does.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         let full = |name| format!("{}.{name}", self.database.name());
         let command = bson::doc! { "renameCollection": full(from), "to": full(to) };
@@ -163,7 +163,7 @@ impl Server {
         Ok(ServerRows { cursor: Some(Box::new(cursor)), server: self.clone() })
     }
 
-    /// Inserts documents, each by itself. A document without `_id` gets an ObjectId.
+    /// Inserts documents. A refused one does not stop the others. A document without `_id` gets an ObjectId.
     ///
     /// # Errors
     /// Fails if the server fails. Refused documents and their errors are in the result.
@@ -199,12 +199,12 @@ impl Server {
         }
     }
 
-    /// Waits for the driver, or for a signal.
+    /// Waits for the driver. Fails after a signal.
     fn block<T>(&self, work: impl Future<Output = mongodb::error::Result<T>>) -> Result<T> {
         self.block_within(work, Duration::ZERO)
     }
 
-    /// Waits for the driver, after a signal no longer than `grace`.
+    /// Waits for the driver. After a signal, waits for at most `grace` longer and then fails.
     fn block_within<T>(&self, work: impl Future<Output = mongodb::error::Result<T>>, grace: Duration) -> Result<T> {
         let cancel = self.interrupt.token();
         let cancelled = async {
@@ -231,7 +231,7 @@ impl Server {
             ErrorKind::Authentication { message, .. } => Failure::new(message)
                 .hint("check the user, the password, and authSource: the database to which the user belongs"),
             ErrorKind::ServerSelection { message, .. } => {
-                // The driver describes what it knows of each server.
+                // The reason stands within the driver's description of its servers.
                 let why = message.split_once("Error: ").map_or(&*message, |(_, why)| why);
                 let why = why.split(", labels").next().unwrap_or(why).trim_start_matches("Kind: ");
                 Failure::new(format!("no server can be used at {}: {why}", self.hosts))

@@ -11,7 +11,7 @@ const LONGEST: usize = (16 << 20) + (16 << 10);
 /// Length of the smallest document.
 const SHORTEST: usize = 5;
 
-/// Deepest nesting that is read, as in JSON.
+/// Maximum nesting, the JSON parser's limit.
 const MAX_DEPTH: usize = 200;
 
 /// Reads BSON documents one after the other, as `mongodump` writes them.
@@ -45,7 +45,7 @@ impl Dump {
             self.ended = true;
             return lost("this is not the length of a document");
         }
-        // Allocates memory for the bytes that exist, not for the length in the header, which may be wrong.
+        // Allocates memory only for the bytes that can be read: the length in the header may be wrong.
         self.source.by_ref().take((length - 4) as u64).read_to_end(&mut bytes)?;
         if bytes.len() < length {
             self.ended = true;
@@ -54,7 +54,7 @@ impl Dump {
         self.offset += length as u64;
         let document = RawDocumentBuf::from_bytes(bytes).map_err(|error| error.to_string());
         let document = document.and_then(|document| {
-            // What follows recurses over the document.
+            // Deep nesting would overflow the stack.
             if Value::new(Kind::Document, document.as_bytes()).is_deeper_than(MAX_DEPTH) {
                 return Err(format!("more than {MAX_DEPTH} levels of nesting"));
             }

@@ -17,7 +17,8 @@ pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
     /// `None` for standard input.
     pub(crate) collection: Option<String>,
-    /// The file of `mongodump` that describes the collection. For a view, it is the file itself.
+    /// The file of `mongodump` that describes the collection. It equals `path` if there are no documents beside it, as
+    /// for a view.
     pub(crate) metadata: Option<PathBuf>,
 }
 

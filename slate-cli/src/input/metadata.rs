@@ -44,7 +44,7 @@ impl Metadata {
     /// Reads a file.
     ///
     /// # Errors
-    /// Fails if it cannot be read or is not such a file.
+    /// Fails if it cannot be read or is not a document in JSON.
     pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let document = json::document(&read_to_string(path)?, Dialect::QUERY);
         let document = document.map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
@@ -85,7 +85,8 @@ fn is_id(index: &Document) -> bool {
     matches!(direction, Some(Bson::Int32(1) | Bson::Int64(1))) || direction == Some(&Bson::Double(1.0))
 }
 
-/// Removes the version from the collation, if there is one: it is that of a library, and each system has its own.
+/// Removes the version from the collation, if it has one: it is the version of a library, which differs between
+/// systems.
 pub(crate) fn unversioned(mut definition: Document) -> Document {
     if let Ok(collation) = definition.get_document_mut("collation") {
         collation.remove("version");

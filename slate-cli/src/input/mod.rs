@@ -67,7 +67,7 @@ pub(crate) struct InputOptions {
     pub(crate) big_integers: BigIntegers,
     /// The columns of a table without a header.
     pub(crate) columns: Option<Vec<String>>,
-    /// What separates the columns of a table, instead of what its format says.
+    /// The column delimiter, instead of the format's.
     pub(crate) delimiter: Option<u8>,
 }
 

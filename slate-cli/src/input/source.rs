@@ -98,8 +98,8 @@ fn decompressed(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn Buf
     }
 }
 
-/// Returns the first bytes of a text and all of it, as UTF-8 without byte-order marks. Programs that add a mark to a text
-/// that has one make several.
+/// Returns the first bytes of a text and all of it, as UTF-8 without byte-order marks. A text can have several, because
+/// some programs add one to a text that already has one.
 fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
     let (head, mut source) = begin(source, HEAD)?;
     if let Some((encoding, mark)) = Encoding::recognize(&head) {
@@ -128,7 +128,8 @@ fn without_marks(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn Bu
 /// A source with the first bytes that were read ahead, in front of the rest.
 type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// Returns a copy of the first `length` bytes, and all bytes. A failure within them is left to the reader of all bytes.
+/// Returns a copy of the first `length` bytes, and all bytes. A failure after the first byte is left to the reader of
+/// all bytes.
 fn begin<R: Read>(mut source: R, length: usize) -> io::Result<(Vec<u8>, Whole<R>)> {
     let mut head = Vec::with_capacity(length);
     while head.len() < length {
@@ -144,8 +145,8 @@ fn begin<R: Read>(mut source: R, length: usize) -> io::Result<(Vec<u8>, Whole<R>
     Ok((head.clone(), Cursor::new(head).chain(source)))
 }
 
-/// Returns the name of the format of which these are the first bytes. Binary files contain a NUL: the length of a
-/// document of less than 16 MiB has one.
+/// Returns the name of the format that begins with these bytes, if it is recognized. BSON has a NUL among the first
+/// four, the length of a document of less than 16 MiB.
 fn recognized(head: &[u8]) -> Option<&'static str> {
     if head.get(..4).is_some_and(|length| length.contains(&0)) {
         return Some("bson");

@@ -5,8 +5,7 @@ use std::io::{self, Read};
 /// Number of bytes that are decoded at once.
 const CHUNK: usize = 1 << 14;
 
-/// What stands for something that is no character: a byte that UTF-8 does not have. The reader of the format reports it
-/// with its place.
+/// Replaces an invalid character: a byte that no text in UTF-8 contains, so that the reader of the format reports its place.
 const INVALID: u8 = 0xff;
 
 /// How characters are encoded.
@@ -18,7 +17,7 @@ pub(super) enum Encoding {
     Utf32Be,
 }
 
-/// The encodings with their byte-order marks. The mark of UTF-32 begins as that of UTF-16.
+/// The byte-order marks. Those of UTF-32 come first, because one of them begins with the mark of UTF-16.
 const MARKS: &[(Encoding, &[u8])] = &[
     (Encoding::Utf32Le, &[0xff, 0xfe, 0, 0]),
     (Encoding::Utf32Be, &[0, 0, 0xfe, 0xff]),
@@ -80,7 +79,7 @@ fn is_marked_utf32(head: &[u8]) -> bool {
         .all(|unit| char::from_u32(encoding.unit(unit)).is_some_and(|unit| unit != '\0'))
 }
 
-/// A text as UTF-8.
+/// A reader that converts a text to UTF-8.
 pub(super) struct Utf8<R> {
     source: R,
     encoding: Encoding,

@@ -45,7 +45,7 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// Returns the failure to report: the decoder does not recognize that the file ends too early.
+    /// Returns `error` for the user; at the end of the file `UnexpectedEof`, which the decoder does not recognize.
     fn failure(&mut self, error: FrameDecoderError) -> io::Error {
         match self.source.fill_buf() {
             Ok([]) => io::Error::new(io::ErrorKind::UnexpectedEof, "the file ends within compressed data"),

@@ -5,12 +5,12 @@ use jiff::{
 };
 
 /// Returns the milliseconds since 1970 of an ISO 8601 date such as `2009-04-01T00:00:00.000-0700`, `2009-04-01 00:00` or
-/// `2009-04-01`. Without an offset it is UTC. Digits beyond milliseconds are dropped.
+/// `2009-04-01`; `None` for any other text. Without an offset it is UTC. Digits beyond milliseconds are dropped.
 pub(crate) fn millis(text: &str) -> Option<i64> {
     floor_millis(nanos(text)?)
 }
 
-/// Returns the nanoseconds since 1970 of such a date.
+/// Returns the nanoseconds since 1970 of an ISO 8601 date, as [`millis`] reads it.
 pub(crate) fn nanos(text: &str) -> Option<i128> {
     let pieces = Pieces::parse(text).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
     let local = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or(Time::midnight()));
@@ -27,13 +27,13 @@ pub(crate) fn nanos_at(local: DateTime, offset: Option<Offset>) -> i128 {
 /// Converts nanoseconds to milliseconds.
 ///
 /// # Errors
-/// The error says that there are digits beyond milliseconds, which a date does not keep.
+/// Fails on digits beyond milliseconds, which a date does not store.
 pub(crate) fn whole_millis(nanos: i128) -> Result<i64, &'static str> {
     let whole = Some(nanos).filter(|nanos| nanos % 1_000_000 == 0).and_then(floor_millis);
     whole.ok_or("has digits beyond milliseconds, which a date does not keep")
 }
 
-/// Rounds nanoseconds down to milliseconds, also before 1970.
+/// Rounds nanoseconds down to milliseconds, also before 1970. `None` if the result exceeds an int64.
 pub(crate) fn floor_millis(nanos: i128) -> Option<i64> {
     i64::try_from(nanos.div_euclid(1_000_000)).ok()
 }

@@ -82,7 +82,7 @@ impl JsonDocuments {
     }
 
     /// Skips unreadable text. Its end is a guess: the bracket that closes it; the next brace if the text breaks off
-    /// there; or a later line that begins with a brace and is not indented more.
+    /// there; or a later line that begins with a brace and is indented no more than the unreadable text.
     fn skip_unreadable(&mut self) {
         let indentation = self.window.indentation();
         let (mut nesting, mut at, mut line) = (Nesting::default(), 0, None);
@@ -112,7 +112,7 @@ impl JsonDocuments {
         }
     }
 
-    /// Skips everything up to a line that begins with a brace and is not indented more.
+    /// Skips everything up to a line at which [`next_line`](Self::next_line) finds a document or the end of the array.
     fn skip_to_line(&mut self, at: usize, indentation: usize) {
         self.window.consume(at);
         loop {
@@ -129,7 +129,7 @@ impl JsonDocuments {
         }
     }
 
-    /// Returns `at` if a document, or the end of an array, begins there after at most `indentation` blanks.
+    /// Returns `at` if a `{` is there after at most `indentation` blanks, or, within an array, a `]` after none.
     fn next_line(&mut self, at: usize, indentation: usize) -> Option<usize> {
         let blanks = (0..=indentation).find(|blank| !matches!(self.window.byte(at + blank), Some(b' ' | b'\t')))?;
         match self.window.byte(at + blanks) {

@@ -13,7 +13,7 @@ type Result<T> = std::result::Result<T, String>;
 /// Returns the value that a document stands for; `None` for a plain document.
 ///
 /// # Errors
-/// The error says what is wrong with a document that has the name of a type.
+/// Fails if a document names a type, but is not a value of it.
 pub(super) fn typed(fields: &Document, regexes: Regexes) -> Result<Option<Bson>> {
     let mut entries = fields.iter();
     let (first, second, more) = (entries.next(), entries.next(), entries.next());
@@ -123,7 +123,7 @@ fn date(argument: &Bson) -> Result<DateTime> {
     Ok(DateTime::from_millis(millis))
 }
 
-/// Converts version 1's `{"$binary": base64, "$type": subtype}`.
+/// Returns a binary value of base64 and a subtype, which is a number or hexadecimal digits.
 fn binary_v1(base64: &Bson, subtype: &Bson) -> Result<Bson> {
     let subtype = match subtype {
         Bson::Int32(_) | Bson::Int64(_) => parsed(subtype)?,

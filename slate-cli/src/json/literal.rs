@@ -42,7 +42,7 @@ static CONSTRUCTORS: &[(&str, Evaluate)] = &[
 /// Evaluates a constant (without arguments) or a call.
 ///
 /// # Errors
-/// The error says that the name is unknown, or which arguments it takes.
+/// Fails if the name is unknown or does not take these arguments.
 pub(super) fn evaluate(name: &str, arguments: Option<&[Bson]>) -> Result<Bson, String> {
     match (name, arguments) {
         ("true", None) => Ok(Bson::Boolean(true)),

@@ -3,8 +3,8 @@
 //! comments, `/regular expressions/`).
 //!
 //! `Window` holds the part of a text that is being read, `Parser` reads one value from it, `JsonDocuments` reads one document
-//! after the other and continues after unreadable text. A value is never changed without notice: integers beyond 64 bits
-//! and repeated field names are faults.
+//! after the other and continues after unreadable text. A value is never changed without notice: repeated field names are
+//! faults, and integers beyond 64 bits unless [`BigIntegers`] allows them.
 
 mod date;
 mod documents;
@@ -30,7 +30,7 @@ use crate::message::abridged;
 /// Reads a text that is exactly one value.
 ///
 /// # Errors
-/// The error says what is wrong and, unless the text is short, where.
+/// Fails if the text is not one value; the message ends with the position.
 pub(crate) fn value(text: &str, dialect: Dialect) -> Result<Bson, String> {
     read(text, dialect).map_err(|(fault, position)| format!("{} ({position})", fault.why))
 }
@@ -49,13 +49,13 @@ fn read(text: &str, dialect: Dialect) -> Result<Bson, (Fault, Position)> {
 const SHOWN_BEFORE: usize = 40;
 const SHOWN_AFTER: usize = 30;
 
-/// Longest description of a fault, in characters. It can repeat a value.
+/// Longest description of a fault, in characters: a description can repeat a value of any length.
 const LONGEST_FAULT: usize = 200;
 
 /// Reads an argument that is exactly one value.
 ///
 /// # Errors
-/// The error says what is wrong and where, and shows the place: a part of the line, and a mark below it.
+/// Fails if the text is not one value. The message ends with the position, a part of the line, and a mark below it.
 pub(crate) fn argument(text: &str, dialect: Dialect) -> Result<Bson, String> {
     read(text, dialect).map_err(|(fault, position)| {
         let why = abridged(&fault.why, LONGEST_FAULT);

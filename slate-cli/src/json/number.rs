@@ -1,7 +1,7 @@
 use bson::{Bson, Decimal128};
 use clap::ValueEnum;
 
-/// What an integer becomes that does not fit into 64 bits.
+/// How an integer that does not fit into 64 bits is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BigIntegers {
     /// The record is refused and reported
@@ -13,15 +13,15 @@ pub(crate) enum BigIntegers {
     Double,
 }
 
-/// Returns whether a byte can be part of a number.
+/// Returns whether a byte belongs to the text of a number, which may be invalid, such as `12ab`.
 pub(super) fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }
 
-/// Converts a number: int32 or int64 without fraction and exponent, otherwise double.
+/// Parses a number: an integer as int32 or int64, or beyond 64 bits as `big` says; any other number as double.
 ///
 /// # Errors
-/// The error says why the text is not a number, or how the number can be written.
+/// Fails if the text is not a number, is out of range, or begins with a superfluous zero.
 pub(super) fn parse(text: &str, big: BigIntegers) -> Result<Bson, String> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     match unsigned {

@@ -68,7 +68,7 @@ impl<'w> Parser<'w> {
         self.at
     }
 
-    /// Returns the next byte; `None` at the end of the text, and where it is too long.
+    /// Returns the next byte; `None` at the end of the text, and [`LONGEST`] bytes after the beginning of the window.
     pub(super) fn byte(&mut self) -> Option<u8> {
         if self.at < LONGEST { self.window.byte(self.at) } else { None }
     }
@@ -119,7 +119,7 @@ impl<'w> Parser<'w> {
         if self.byte().is_none() { Ok(()) } else { Err(self.found("the end")) }
     }
 
-    /// Reads a value.
+    /// Reads a value. Fails beyond [`MAX_VALUES`] values or [`MAX_DEPTH`] levels.
     pub(crate) fn value(&mut self) -> Result<Bson> {
         self.skip_blank();
         self.values += 1;
@@ -147,7 +147,7 @@ impl<'w> Parser<'w> {
         value
     }
 
-    /// Reads what is between braces: a document, or a value in extended JSON.
+    /// Reads a document in braces. If it is extended JSON, returns the value that it stands for.
     fn object(&mut self) -> Result<Bson> {
         let begin = self.at;
         self.at += 1;

@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     /// Reads the hexadecimal digits after `\u` or `\x`. If they are the first half of a surrogate pair, the second half must
-    /// follow as another `\u`.
+    /// follow as another `\u`. `None` if they are no character.
     fn code_point(&mut self, digits: usize) -> Option<char> {
         let first = self.hex(digits)?;
         if !(0xd800..0xdc00).contains(&first) {

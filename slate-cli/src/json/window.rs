@@ -6,7 +6,7 @@ use std::{
 /// Bytes read from the source at a time.
 const CHUNK: usize = 1 << 16;
 
-/// Consumed bytes that may stay in front of the window before the rest is moved.
+/// Consumed bytes that stay in front of the window. Older ones are dropped when there are more than twice as many.
 const SLACK: usize = 1 << 20;
 
 /// A position in a text, counted from 1. Columns count characters.
@@ -28,14 +28,14 @@ impl Position {
     fn after(self, bytes: &[u8]) -> Self {
         bytes.iter().fold(self, |Self { line, column }, byte| match byte {
             b'\n' => Self { line: line + 1, column: 1 },
-            // The bytes that continue a character.
+            // Continuation bytes of a character in UTF-8.
             0x80..=0xbf => Self { line, column },
             _ => Self { line, column: column + 1 },
         })
     }
 }
 
-/// The part of a text from the record that is being read onwards. Offsets count from its beginning.
+/// The part of a text from the record that is being read on. Offsets are bytes from the window's beginning.
 pub(crate) struct Window {
     source: Box<dyn Read>,
     buffer: Vec<u8>,
@@ -96,7 +96,7 @@ impl Window {
         self.buffer.len() > length
     }
 
-    /// Returns the failure of the source, once.
+    /// Returns the failure of the source, once; `None` if it has not failed.
     pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
         match std::mem::replace(&mut self.state, WindowState::Ended) {
             WindowState::Failed(error) => Some(error),
@@ -113,15 +113,14 @@ impl Window {
         self.position.after(self.buffer.get(self.start..end).unwrap_or_default())
     }
 
-    /// Returns the blanks at the beginning of the line on which the window begins, if nothing else is in front of it; 0
-    /// otherwise.
+    /// Returns the number of blanks before the window on its line; 0 if the line has other characters there.
     pub(crate) fn indentation(&self) -> usize {
         let consumed = self.buffer.get(..self.start).unwrap_or_default();
         let line = consumed.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
         if line.iter().all(|byte| matches!(byte, b' ' | b'\t')) { line.len() } else { 0 }
     }
 
-    /// Moves the window's beginning.
+    /// Moves the window's beginning forward by `count` bytes, at most to the end of the bytes in memory.
     pub(crate) fn consume(&mut self, count: usize) {
         self.position = self.position(count);
         self.start = self.buffer.len().min(self.start + count);

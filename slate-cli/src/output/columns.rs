@@ -73,7 +73,8 @@ impl Gathered {
     }
 }
 
-/// Returns the type of a value that a header can name, if the value's text is not empty.
+/// Returns the name of a value's type in a header; `None` for an empty string, NaN, a date beyond ISO 8601, and other
+/// types.
 fn kind(value: &Bson) -> Option<&'static str> {
     Some(match value {
         Bson::Boolean(_) => "boolean",

@@ -45,7 +45,7 @@ impl Table<'_> {
     }
 }
 
-/// Returns the failure of the file, whose kind `csv` hides.
+/// Returns the I/O error within an error of `csv`, to preserve its kind.
 fn failure(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -78,7 +78,7 @@ fn create_private(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes the folder of an incomplete file. Ignores failures, because the reason why the file is incomplete is reported.
+/// Removes the folder of an incomplete file, and the file if it was not renamed. Ignores failures: those of writing are reported.
 fn remove(folder: &Path, incomplete: &Path) {
     let _ = fs::remove_file(incomplete);
     let _ = fs::remove_dir(folder);

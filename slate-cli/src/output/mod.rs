@@ -130,7 +130,7 @@ pub(crate) trait Rows {
     /// Fails if the document is damaged or the file cannot be written.
     fn row(&mut self, document: &RawDocument) -> io::Result<()>;
 
-    /// Writes what follows the last document; nothing by default.
+    /// Writes the end of the file; nothing by default.
     ///
     /// # Errors
     /// Fails if the file cannot be written.

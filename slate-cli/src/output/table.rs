@@ -41,7 +41,7 @@ impl TableDocuments<'_> {
         if fields.is_empty() {
             return Ok(());
         }
-        // The space after a column needs room even where the column is empty. The cells of other columns do not fit.
+        // No more columns fit: even an empty one takes the space after it.
         let shown = self.layout.width / GAP.len() + 1;
         let mut grid = Grid::new(fields);
         for document in &block {
@@ -90,7 +90,7 @@ impl Grid {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. Cells that are numbers, as people write them, are aligned to the right.
+    /// Adds a row. Cells that begin with a digit are aligned to the right.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
         let cell = |text: String| {
             let number = text.starts_with(|first: char| first.is_ascii_digit());

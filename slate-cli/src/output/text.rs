@@ -30,7 +30,7 @@ pub(super) fn relaxed_json(mut value: Bson) -> serde_json::Value {
     value.into_relaxed_extjson()
 }
 
-/// Replaces the values for which `marked` returns another.
+/// Replaces a value, or the values within it, by what `marked` returns for them.
 fn mark(value: &mut Bson, marked: fn(&Bson) -> Option<Bson>) {
     if let Some(other) = marked(value) {
         *value = other;

@@ -16,11 +16,11 @@ enum Meaning {
     Option(&'static str),
     /// An option without a value, given if the key is true.
     Switch(&'static str),
-    /// One option for each of these values.
+    /// An option, or none, for each of these values.
     OneOf(&'static [(&'static str, Option<&'static str>)]),
     /// An option, whatever the value is.
     Implies(&'static str),
-    /// Nothing that this server has.
+    /// A setting without effect on this server.
     Nothing,
 }
 
@@ -50,7 +50,7 @@ static KEYS: &[(&str, Meaning)] = &[
     ("replication.replSetName", Value("--replSet")),
     ("security.authorization", OneOf(&[("disabled", Some("--noauth")), ("enabled", Some("--auth"))])),
     ("security.javascriptEnabled", Nothing),
-    // By it the members of a replica set recognize each other, and it requires clients to log in.
+    // Members of a replica set authenticate each other by this file. In MongoDB it also requires clients to log in.
     ("security.keyFile", Implies("--auth")),
     ("storage.dbPath", Value("--dbpath")),
     ("storage.directoryPerDB", Nothing),
@@ -66,10 +66,10 @@ static KEYS: &[(&str, Meaning)] = &[
     ("systemLog.", Nothing),
 ];
 
-/// The prefix of parameters, whose names follow it.
+/// The prefix of the keys that set parameters. The rest of such a key is the parameter's name.
 const PARAMETER: &str = "setParameter.";
 
-/// Returns the options that a file stands for. Names those without effect on standard error.
+/// Returns the options of the command line that a file stands for. Lists the keys without effect on standard error.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or with the name of a key or value that is not supported.
@@ -124,7 +124,7 @@ fn meaning(key: &str) -> Option<Meaning> {
     KEYS.iter().find(of_key).map(|(_, meaning)| *meaning)
 }
 
-/// Adds the values below a node with their paths. A key may have dots itself, as in MongoDB.
+/// Adds the values below a node with their paths. A key may itself contain dots, as in MongoDB.
 fn flatten(node: &Yaml<'_>, path: &str, entries: &mut Vec<(String, String)>) -> std::result::Result<(), String> {
     let value = match node {
         Yaml::Mapping(fields) => {
@@ -134,7 +134,7 @@ fn flatten(node: &Yaml<'_>, path: &str, entries: &mut Vec<(String, String)>) -> 
             }
             return Ok(());
         }
-        // A section whose keys are all comments.
+        // A section whose keys are all commented out.
         Yaml::Value(Scalar::Null) => return Ok(()),
         Yaml::Value(Scalar::Boolean(value)) => value.to_string(),
         Yaml::Value(Scalar::Integer(value)) => value.to_string(),

@@ -32,8 +32,9 @@ use crate::{
 /// How often a server checks whether a signal has arrived.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
-/// How long a server that has ended waits for threads whose work cannot be cancelled, such as a backup on RocksDB or a commit on a device
-/// that does not answer. The process then ends as in a crash. The eight seconds of `Shutdown::now` and these make ten, as `docker stop` waits.
+/// How long a server that has ended waits for threads whose work cannot be cancelled, such as a backup on RocksDB or a commit on a device that
+/// does not answer. The process then ends as in a crash. With the eight seconds of `Shutdown::now` that makes the ten that `docker stop`
+/// waits.
 const LEFTOVER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the metrics is printed, if they are
@@ -64,7 +65,7 @@ fn run(
                 sleep(SIGNAL_STEP).await;
             }
             shutdown.now();
-            // The server ends when its connections have ended.
+            // Waits for `serve`, which returns when the connections have ended.
             std::future::pending::<()>().await;
         };
         tokio::select! {
@@ -83,7 +84,7 @@ fn within_runtime<R>(patience: Duration, work: impl Future<Output = Result<R>>) 
     result
 }
 
-/// Listens on these addresses, at least one. A port 0 is a free one at the first address, and the same one at the others.
+/// Listens on these addresses, at least one. Port 0 stands for a free port, the same one at all addresses.
 async fn tcp(addresses: Vec<SocketAddr>) -> Result<Listener> {
     let ipv6 = if addresses.iter().any(SocketAddr::is_ipv4) { Ipv6Socket::Alone } else { Ipv6Socket::WithIpv4 };
     let (mut listener, mut free): (Option<Listener>, u16) = (None, 0);
@@ -101,12 +102,12 @@ async fn tcp(addresses: Vec<SocketAddr>) -> Result<Listener> {
     listener.ok_or_else(|| Failure::usage("there is no address to listen on"))
 }
 
-/// Which addresses a socket of IPv6 listens on.
+/// Whether a socket of IPv6 also listens on IPv4 addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ipv6Socket {
-    /// With those of IPv4, if the address is `::`.
+    /// It does if its address is `::`.
     WithIpv4,
-    /// Without them: other sockets listen on those.
+    /// It does not: other sockets listen on them.
     Alone,
 }
 
@@ -118,7 +119,7 @@ fn bound(address: SocketAddr, ipv6: Ipv6Socket) -> Result<TcpListener> {
         if address.is_ipv6() && ipv6 == Ipv6Socket::Alone {
             socket2::SockRef::from(&socket).set_only_v6(true)?;
         }
-        // A port can be used again at once. On Windows the option means something else.
+        // Lets a server use the port of one that has just ended. On Windows the option has another meaning.
         #[cfg(not(windows))]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
@@ -131,7 +132,7 @@ fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
     Failure::new(format!("cannot listen on {address}: {error}"))
 }
 
-/// Listens on a socket in the file system. One that a server has left behind is replaced.
+/// Listens on a socket in the file system. A socket on which no server listens is replaced.
 #[cfg(unix)]
 async fn unix(path: &Path) -> Result<Listener> {
     use std::os::unix::{fs::FileTypeExt, net::UnixStream};

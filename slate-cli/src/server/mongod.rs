@@ -66,7 +66,7 @@ pub(crate) struct Mongod {
     /// The file for what is printed when the server is ready, in place of standard output
     #[arg(long = "logpath", value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Keep what the file of --logpath contains
+    /// Append to the file of --logpath instead of replacing it
     #[arg(long = "logappend")]
     log_append: bool,
     /// TLS: disabled; allowTLS and preferTLS, which let clients connect without it, too; requireTLS
@@ -90,7 +90,7 @@ pub(crate) struct Mongod {
     /// Report operations that take longer on standard error
     #[arg(long = "slowms", value_name = "MILLISECONDS")]
     slow_milliseconds: Option<u64>,
-    /// A configuration file in MongoDB's format, whose options those of the command line replace
+    /// A configuration file in MongoDB's format. Options of the command line take precedence
     #[arg(long, short = 'f', value_name = "PATH")]
     config: Option<PathBuf>,
     /// Listen on an address that other machines reach, although everyone may then read and write
@@ -124,7 +124,7 @@ impl Mongod {
         let tls = self.tls()?;
         let database = self.store()?.open(session, &self.url()?, Access::CreateOrOpen)?;
         if self.replica_set.is_some() {
-            // As a member of a replica set, it has change streams.
+            // MongoDB's replica sets have change streams.
             database.enable_changes(ChangeLog::new())?;
         }
         let mut server = Server::new(database).arguments(std::env::args());
@@ -240,7 +240,7 @@ impl Mongod {
     }
 }
 
-/// Returns the addresses of a name of `--bind_ip`: those of IPv4, if it has any, as MongoDB's server without `--ipv6`.
+/// Resolves a name of `--bind_ip` to IPv4, as MongoDB does without `--ipv6`; to IPv6 if it has no IPv4 address.
 fn resolved(name: &str) -> Result<Vec<IpAddr>> {
     match name {
         "localhost" => return Ok(vec![Ipv4Addr::LOCALHOST.into()]),
@@ -256,7 +256,7 @@ fn resolved(name: &str) -> Result<Vec<IpAddr>> {
     Ok(if ipv4.is_empty() { ipv6 } else { ipv4 })
 }
 
-/// The most that MongoDB allows for a cache.
+/// The largest cache that MongoDB allows.
 const MOST_GIGABYTES: f64 = 10_000.0;
 
 #[expect(
@@ -268,7 +268,7 @@ fn bytes(gigabytes: f64) -> usize {
     (gigabytes * f64::from(1_u32 << 30)) as usize
 }
 
-/// Sets a parameter of the server.
+/// Applies `NAME=VALUE` of `--setParameter`. Fails for another parameter or a wrong value.
 fn set(server: Server, parameter: &str) -> Result<Server> {
     let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
     match (name, value) {

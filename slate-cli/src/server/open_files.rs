@@ -2,14 +2,14 @@
 
 use crate::message::message;
 
-/// The most connections of a server without `--max-connections`.
+/// Maximum number of connections of a server without `--max-connections`.
 pub(super) const DEFAULT_CONNECTIONS: usize = 10_000;
 
 /// Files beside those of connections: the database, which has up to 512 open on RocksDB, its temporary files, connections that are being
 /// refused, those of the runtime and the standard streams.
 const OTHERS: usize = 1024;
 
-/// Raises the limit of this process as far as the system allows, and says so if it is too low for this many connections.
+/// Raises this process's limit, up to the system's maximum, and warns if it is too low for this many connections.
 pub(super) fn prepare(connections: usize) {
     let needed = connections.saturating_add(OTHERS);
     if let Some(limit) = raise(needed).filter(|limit| *limit < needed) {
@@ -20,7 +20,7 @@ pub(super) fn prepare(connections: usize) {
     }
 }
 
-/// Raises the limit unless it is high enough. Returns it; `None` if there is no limit.
+/// Raises the limit if it is below `needed`, and returns it; `None` if there is no limit.
 #[cfg(unix)]
 fn raise(needed: usize) -> Option<usize> {
     use rustix::process::{Resource, getrlimit, setrlimit};

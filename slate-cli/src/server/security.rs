@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 pub(super) struct TlsFiles<'a> {
     pub(super) certificate: &'a Path,
     pub(super) key: &'a Path,
-    /// The authorities of the certificates of clients.
+    /// The certificates of the authorities that sign clients' certificates.
     pub(super) authorities: Option<&'a Path>,
     pub(super) clients: ClientCertificates,
 }

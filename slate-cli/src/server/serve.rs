@@ -21,7 +21,7 @@ use crate::{
     session::Session,
 };
 
-/// The address of a server that is given none, as MongoDB's.
+/// The address without `--listen`, `--port` and `--unix`: MongoDB's default.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 27017);
 
 /// Serve the database to MongoDB's drivers, shells and web pages
@@ -69,7 +69,8 @@ pub(crate) struct Serve {
     /// The name of the replica set that clients see
     #[arg(long, value_name = "NAME", default_value = "slate")]
     replica_set: String,
-    /// The address that the server reports to clients, if it is not the one that they connect to: a driver goes on with it
+    /// The address that the server reports to clients, if it is not the one that they connect to. Drivers then use the
+    /// reported one
     #[arg(long, value_name = "NAME:PORT", conflicts_with = "unix")]
     host: Option<String>,
     /// How long a transaction may be open before it is rolled back

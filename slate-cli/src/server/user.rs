@@ -68,7 +68,7 @@ impl User {
     /// Executes the command.
     ///
     /// # Errors
-    /// Fails if the database cannot be opened, or as the users cannot be changed.
+    /// Fails if the database is one of a server or cannot be opened, or if the users cannot be read or changed.
     pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
         if session.is_server() {
             return Err(Failure::usage("`user` works on the files of a database, and not on a server").hint(

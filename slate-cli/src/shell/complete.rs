@@ -12,10 +12,10 @@ use crate::{commands::indexes_of, endpoint::Endpoint, session::Session};
 /// Number of documents that are read for their fields.
 const SAMPLE: i64 = 50;
 
-/// Deepest documents whose fields are offered as paths.
+/// Maximum depth of the fields that are offered.
 const DEPTH: usize = 3;
 
-/// Returns where the completed word begins, and what it can become.
+/// Returns the byte offset at which the completed word begins, and what it can become.
 pub(super) fn complete(line: &str, session: &mut Session) -> (usize, Vec<String>) {
     let (words, open) = words::split_open(line);
     if open {
@@ -61,7 +61,8 @@ pub(crate) fn command_line(line: &str, definition: &clap::Command) -> Vec<String
     found
 }
 
-/// Returns a word as it is written in a line, followed by a space unless the word continues.
+/// Returns a word as it is typed: in quotes if needed, and with a space after it, unless it ends with `/` or `:` and so
+/// can continue.
 fn written(word: &str) -> String {
     let goes_on = word.ends_with(['/', ':']);
     let is_plain = !word.contains(|character: char| character.is_whitespace() || "{}[]()\"'#".contains(character));
@@ -72,7 +73,7 @@ fn written(word: &str) -> String {
     }
 }
 
-/// Returns the candidates for the word after these.
+/// Returns the candidates for the word that follows `before` and begins with `prefix`.
 fn candidates(definition: &clap::Command, before: &[&str], prefix: &str, session: &mut Session) -> Vec<String> {
     let mut definition = definition.clone();
     definition.build();
@@ -169,7 +170,7 @@ fn collections(session: &mut Session) -> Vec<String> {
     session.endpoint(Access::ReadOnly).and_then(|target| target.names()).unwrap_or_default()
 }
 
-/// Returns the first collection that a word names.
+/// Returns the first word that is the name of a collection, with the database; `None` without one.
 fn collection(words: &[&str], session: &mut Session) -> Option<(Endpoint, String)> {
     let names = collections(session);
     let name = words.iter().find(|word| names.iter().any(|name| name == *word))?;

@@ -8,7 +8,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Adds a line. Returns the command that it ends.
+    /// Adds a line. Returns the command that it ends; `None` if the command continues.
     pub(super) fn add(&mut self, line: &str) -> Option<String> {
         self.text.push_str(line);
         self.text.push('\n');
@@ -21,7 +21,7 @@ impl Gather {
         Some(std::mem::take(self).text)
     }
 
-    /// Returns the lines that were added and do not form a complete command.
+    /// Returns the lines of an incomplete command; `None` without one.
     pub(super) fn rest(self) -> Option<String> {
         Some(self.text).filter(|text| !text.is_empty())
     }

@@ -37,7 +37,7 @@ enum ShellCommand {
 /// The result of executing a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
-    /// A command ran, or failed to, and has reported it.
+    /// A command ran or failed; the failure is already reported.
     Command(Exit),
     /// The shell ends.
     Leave,

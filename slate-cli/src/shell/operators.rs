@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slate_core::OperatorKind;
 
-/// Returns the names that can follow in a line of these words, sorted.
+/// Returns the names that a command with these words can contain, sorted.
 pub(super) fn of(words: &[&str]) -> BTreeSet<&'static str> {
     use OperatorKind::{Accumulator, Expression, Filter, Stage, Update, WindowFunction};
 

@@ -36,7 +36,7 @@ pub(super) fn files(prefix: &str) -> Vec<String> {
     found
 }
 
-/// Returns the folder that is listed for the beginning of a path.
+/// Returns the folder to list for the beginning of a path: `~/` is the home folder, and no text the current one.
 fn listed(folder: &str) -> PathBuf {
     match folder.strip_prefix("~/").zip(env::home_dir()) {
         Some((rest, home)) => home.join(rest),
@@ -48,7 +48,7 @@ fn listed(folder: &str) -> PathBuf {
 /// Returns the URLs of databases that begin with this text.
 pub(super) fn urls(prefix: &str) -> Vec<String> {
     match SCHEMES.iter().find_map(|scheme| Some((scheme, prefix.strip_prefix(scheme)?))) {
-        // What follows names machines, not files.
+        // Hosts are not completed.
         Some((scheme, _)) if scheme.ends_with("//") => Vec::new(),
         Some((scheme, path)) => files(path).into_iter().map(|path| format!("{scheme}{path}")).collect(),
         None => SCHEMES.iter().filter(|scheme| scheme.starts_with(prefix)).map(|scheme| (*scheme).to_owned()).collect(),

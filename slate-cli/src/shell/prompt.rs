@@ -25,7 +25,7 @@ use crate::{
     session::Session,
 };
 
-/// Lines that are remembered.
+/// Maximum number of lines in the history.
 const HISTORY: usize = 10_000;
 
 /// Runs the commands that a person enters.
@@ -123,7 +123,7 @@ fn greet(session: &mut Session) -> Result<()> {
     session.flush()
 }
 
-/// Returns the short name of a database in the prompt.
+/// Returns the name of a database in the prompt: the last part of its path, or the scheme without a path.
 fn name(url: &str) -> &str {
     let url = if is_server(url) { url.split('?').next().unwrap_or(url) } else { url };
     let (scheme, path) = url.split_once(':').unwrap_or(("", url));
@@ -157,7 +157,7 @@ impl Completer for Prompt {
         let line = line.get(..pos).unwrap_or_default();
         let mut session = self.session.borrow_mut();
         let completed = complete::complete(line, &mut session);
-        // A failure to close the database does not affect the candidates.
+        // The candidates are complete; closing may fail.
         let _ = session.release();
         Ok(completed)
     }

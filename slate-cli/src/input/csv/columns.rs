@@ -6,7 +6,7 @@ use bson::{Bson, RawBson, RawDocumentBuf, raw::CString};
 
 use super::kind::{Kind, shortened};
 
-/// Deepest document that a column can lead into, as in JSON.
+/// Maximum number of names in a column's path, the JSON parser's limit.
 const MAX_DEPTH: usize = 200;
 
 /// A column: its path, and the type of its cells.
@@ -25,7 +25,7 @@ enum Seen {
     Numbers,
     /// Numbers that are read as strings, because Slate would write them differently; an example.
     Strings(String),
-    /// Numbers and such strings, which has been reported.
+    /// Numbers and such strings; this is already reported.
     Both,
 }
 
@@ -66,7 +66,7 @@ impl Column {
     }
 }
 
-/// Splits a column's name with a type into its path, the name of the type and the argument.
+/// Splits a column's name with a type into its path, the name of the type and the argument; `None` without a type.
 fn typed(name: &str) -> Option<(&str, &str, &str)> {
     let inner = name.strip_suffix(')')?;
     inner.rmatch_indices('.').find_map(|(dot, _)| {
@@ -76,12 +76,12 @@ fn typed(name: &str) -> Option<(&str, &str, &str)> {
     })
 }
 
-/// Returns whether a text is a number, however it is written.
+/// Returns whether a text is a number in any notation, such as `007` or `1e3`.
 fn is_number(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit()) && text.parse::<f64>().is_ok()
 }
 
-/// Returns the first name of a column that leads into a document, and the rest.
+/// Splits a path at its first dot; `None` without a dot, or if a side of it is empty.
 fn split(name: &str) -> Option<(&str, &str)> {
     name.split_once('.').filter(|(first, rest)| !first.is_empty() && !rest.is_empty())
 }
@@ -110,7 +110,7 @@ struct Fields {
 
 #[derive(Debug)]
 enum Content {
-    /// The number of a column.
+    /// The position of a column.
     Cell(usize),
     Document(Fields),
 }
@@ -119,7 +119,7 @@ impl Columns {
     /// Reads the names of columns.
     ///
     /// # Errors
-    /// The error says which name no document can have, or which names exclude each other.
+    /// Fails if a name is empty or too deep, has an unknown type, or excludes another name.
     pub(super) fn new(names: &[String]) -> Result<Self, String> {
         let mut columns = Self::default();
         for (at, name) in names.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Columns {
     /// Makes a document of cells; an empty or missing cell is a missing field. Returns also what to report about a column.
     ///
     /// # Errors
-    /// The error says which cell is not of the type of its column.
+    /// Fails if a cell is not UTF-8 or not of the type of its column.
     pub(super) fn document<'a>(
         &mut self,
         cells: impl Iterator<Item = Option<&'a str>>,
@@ -176,8 +176,8 @@ impl Columns {
 }
 
 impl Fields {
-    /// Adds a field for the column with this number, which follows the columns of `list`. `path` leads from here to the
-    /// field and is the end of `whole`.
+    /// Adds a field for the column at this position, which follows the columns of `list`. `path` is the rest of `whole`,
+    /// relative to these fields.
     fn insert(&mut self, path: &str, whole: &str, column: usize, list: &[Column]) -> Result<(), String> {
         let (name, rest) = split(path).map_or((path, None), |(name, rest)| (name, Some(rest)));
         let content = self.places.get(name).and_then(|place| self.list.get_mut(*place)).map(|(_, content)| content);
@@ -210,7 +210,7 @@ impl Fields {
         })
     }
 
-    /// Returns the number of the first column of these fields.
+    /// Returns the position of the first column of these fields.
     fn first(&self) -> usize {
         match self.list.first() {
             Some((_, Content::Cell(column))) => *column,

@@ -115,7 +115,7 @@ pub(super) struct DateLayout {
 enum Digits {
     /// They are refused: the layout does not name them.
     Refused,
-    /// They are dropped: the layout names them, and a date does not keep them.
+    /// They are dropped: the layout names them, and a date does not store them.
     Cut,
 }
 
@@ -123,7 +123,7 @@ impl DateLayout {
     /// Translates a layout.
     ///
     /// # Errors
-    /// The error says why no date can be written so.
+    /// Fails if the layout has no year or no month, or the name of a time zone.
     pub(super) fn new(dialect: Dialect, layout: &str) -> Result<Self, String> {
         let upper = layout.to_ascii_uppercase();
         let (parts, text) = match dialect {
@@ -216,7 +216,7 @@ fn fraction(dialect: Dialect, layout: &str) -> (usize, usize, &'static str) {
     (layout.len() - after.len(), rest.len() - after.len(), if layout.starts_with(',') { ",%f" } else { "" })
 }
 
-/// Returns the text in quotes that a layout begins with, and what follows it.
+/// Returns the text in quotes that a layout begins with, and the rest of the layout; `None` without quotes.
 fn quoted(dialect: Dialect, layout: &str) -> Option<(&str, &str)> {
     let quote = match dialect {
         Dialect::Go => return None,

@@ -52,7 +52,7 @@ impl Kind {
     /// Returns the type with this name and argument.
     ///
     /// # Errors
-    /// The error says what is wrong with the name or the argument.
+    /// Fails if the name is unknown or the argument wrong.
     pub(super) fn of(name: &str, argument: &str) -> Result<Self, String> {
         let date = |dialect| {
             DateLayout::new(dialect, argument).map(Self::DateIn).map_err(|why| format!("{name}({argument}): {why}"))
@@ -94,7 +94,7 @@ impl Kind {
     /// Converts the text of a cell that is not empty.
     ///
     /// # Errors
-    /// The error says why the text is not of this type.
+    /// Fails if the text is not of this type.
     pub(super) fn value(&self, text: &str) -> Result<Bson, String> {
         let parsed = match self {
             Self::Auto => Some(infer(text)),
@@ -145,7 +145,7 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// Makes a date of the milliseconds that were read from a text.
+/// Returns the date of the milliseconds that were read from a text, if any. Fails on digits that a date does not store.
 fn date(text: &str, millis: Option<Result<i64, &str>>) -> Result<Option<Bson>, String> {
     let millis = millis.transpose().map_err(|why| {
         let text = shortened(text);
@@ -202,7 +202,7 @@ fn base32(text: &str) -> Option<Vec<u8>> {
             bytes.push(u8::try_from(pending >> bits & 0xff).ok()?);
         }
     }
-    // What is left is no data, so it must be zero.
+    // The padding bits must be zero.
     (pending & ((1 << bits) - 1) == 0).then_some(bytes)
 }
 

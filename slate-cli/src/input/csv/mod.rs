@@ -32,7 +32,7 @@ pub(super) fn open_tsv(source: Box<dyn BufRead>, options: &InputOptions) -> io::
 struct Table {
     rows: CsvRows,
     columns: Columns,
-    /// What the next record reports about the table.
+    /// A message about the table, which the next record carries.
     note: Option<String>,
 }
 

@@ -150,5 +150,5 @@ pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
     RawDocument::from_bytes(bytes).map_err(|error| Error::corrupt(format!("a record is not a document: {error}")))
 }
 
-/// Marks the type as which documents are read, without owning a value of it.
+/// Marks the type to which documents are deserialized, without owning a value of it.
 pub(crate) type As<T> = PhantomData<fn() -> T>;

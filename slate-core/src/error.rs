@@ -175,7 +175,7 @@ impl Error {
     /// Shortens the error of a document or statement after `others` rejected ones of the same call. A call can have 100,000 such errors, and each
     /// could show values of 16 MiB.
     pub(crate) fn refused_after(mut self, others: usize) -> Self {
-        /// The number of errors of a call that have details.
+        /// Maximum number of errors of a call that have details.
         const DETAILED: usize = 256;
         /// Maximum bytes of the message, the path and the unsupported name: `LONG` for an error with details, `SHORT` for a later one. If the message
         /// is longer, the key is dropped, too.
@@ -262,8 +262,8 @@ impl Error {
         Self::new(kind, code, format!("{what}: {source}")).caused_by(source)
     }
 
-    /// `shown` is the end of the message: the index's collation, if it has one, and the key. MongoDB's drivers and
-    /// tests expect this text.
+    /// Creates the error of a duplicate key. `shown` is the end of the message: the index's collation, if it has one, and the key. MongoDB's drivers
+    /// and tests expect this text.
     pub(crate) fn duplicate_key(
         collection: &str,
         index: &str,

@@ -161,7 +161,7 @@ impl Default for ChangeLog {
 /// The field `fullDocument` in the event of an update. Events of inserts and replacements always contain the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FullDocument {
-    /// Nothing.
+    /// The event does not have the field.
     #[default]
     Default,
     /// The document as it is when the event is read; null if it no longer exists.
@@ -175,7 +175,7 @@ pub enum FullDocument {
 /// The field `fullDocumentBeforeChange` in the event of an update, a replacement or a delete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FullDocumentBeforeChange {
-    /// Nothing.
+    /// The event does not have the field.
     #[default]
     Off,
     /// The document just before, if the collection [keeps images](crate::Collection::keep_images); otherwise null.

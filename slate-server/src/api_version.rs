@@ -77,7 +77,7 @@ fn check_strict(command: &Command) -> Result<()> {
             }
         }
     }
-    // Also the pipeline of a view.
+    // The pipeline of an `aggregate`, or of a view.
     let Some(stages) = command.get("pipeline")?.and_then(RawBsonRef::as_array) else { return Ok(()) };
     stages::visit(stages, &mut |name, argument| {
         if STAGES.binary_search(&name).is_ok() {

@@ -24,7 +24,7 @@ pub(crate) fn hear(database: &Database, time: Timestamp) {
 /// The field `$clusterTime` up to its timestamp, with the lengths of its documents.
 const BEFORE_CLUSTER_TIME: &[u8] = b"\x03$clusterTime\0\x58\0\0\0\x11clusterTime\0";
 
-/// The rest of that field, and `operationTime` up to its timestamp. The signature is that of a server without keys.
+/// The rest of the field `$clusterTime`, and `operationTime` up to its timestamp. The signature is that of a server without keys.
 const BEFORE_OPERATION_TIME: &[u8] = b"\x03signature\0\x33\0\0\0\x05hash\0\x14\0\0\0\0\
     \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x12keyId\0\0\0\0\0\0\0\0\0\0\0\x11operationTime\0";
 

@@ -45,7 +45,7 @@ pub(crate) struct Command {
 pub(crate) struct ReadConcern {
     pub(crate) level: Option<String>,
     pub(crate) at: Option<Timestamp>,
-    /// The time that a read must not be before.
+    /// `afterClusterTime`: the read must not show an earlier time.
     after: Option<Timestamp>,
 }
 

@@ -37,7 +37,7 @@ use crate::{CancelToken, Error, ErrorKind, Result, interrupt::WaitBudget};
 pub enum Runner {
     /// tokio's pool for blocking work.
     Pool(Arc<Pool>),
-    /// The calls of the transaction.
+    /// The queue of the transaction's calls.
     Transaction(TransactionCalls),
 }
 

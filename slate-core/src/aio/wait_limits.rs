@@ -9,7 +9,7 @@ use crate::{
     interrupt::{Interrupt, WakeOnCancel},
 };
 
-/// Returns a future that completes at a time: a clock, because the library itself has none that wakes a task.
+/// A clock: returns a future that completes at this time. The library itself has none that wakes a task.
 pub type Sleep = fn(Instant) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The limits of a call while it waits for a thread.
@@ -29,7 +29,7 @@ impl From<CancelToken> for WaitLimits {
 }
 
 impl WaitLimits {
-    /// Returns the limits of a call that has begun.
+    /// Returns the limits of a call that has begun, with a new token for its future.
     pub(super) fn of(interrupt: Interrupt, sleep: Option<Sleep>) -> Self {
         Self { abandoned: CancelToken::new(), interrupt, sleep }
     }

@@ -83,13 +83,13 @@ impl<T> ReadCollection<T> {
         limited
     }
 
-    /// Returns the same collection for a call that begins now and is executed later, for the async API.
+    /// Returns the same collection for an async call: its deadline counts from now, although it is executed later.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         Self { limits: self.limits.begun(), ..self.clone() }
     }
 
-    /// Returns the same collection for calls with this budget, for the async API. `None` in a scope whose calls would wait.
+    /// Returns the same collection for async calls that must not wait, with this budget. `None` in a scope whose calls always wait.
     #[cfg(feature = "async")]
     pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         self.scope.tries_calls().then(|| Self { limits: self.limits.within(budget), ..self.clone() })
@@ -283,7 +283,7 @@ impl<T> Collection<T> {
         Self { read: self.read.with_cancel(token) }
     }
 
-    /// Returns the same collection for a call that begins now and is executed later, for the async API.
+    /// Returns the same collection for an async call: its deadline counts from now, although it is executed later.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         Self { read: self.read.begun() }
@@ -377,7 +377,7 @@ impl<T> Collection<T> {
 
 #[cfg(feature = "async")]
 impl<T> Collection<T> {
-    /// Returns the same collection for calls with this budget, for the async API. `None` in a scope whose calls would wait.
+    /// Returns the same collection for async calls that must not wait, with this budget. `None` in a scope whose calls always wait.
     pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         let read = || ReadCollection { limits: self.limits.within(budget), ..self.read.clone() };
         self.scope.tries_queries().then(|| Self { read: read() })

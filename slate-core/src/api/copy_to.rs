@@ -179,7 +179,7 @@ struct Salvage<'s> {
     damages: Vec<Damage>,
 }
 
-/// The documents of one transaction.
+/// A batch of documents, which one transaction copies.
 struct Batch<'b> {
     source: &'b str,
     target: &'b Collection<RawDocumentBuf>,
@@ -206,7 +206,7 @@ impl CopyRun<'_, '_> {
     fn collections(&mut self, existing: ExistingCollections) -> Result<CopyResult> {
         let mut collections = self.snapshot.list_collections();
         collections.retain(|collection| !collection.name.starts_with(UNFINISHED));
-        // On a store that several processes write to, another one may be copying.
+        // Removes what earlier copies have left, unless another process may be copying.
         if self.target.handle().engine()?.capabilities().exclusive {
             self.remove(UNFINISHED)?;
         }

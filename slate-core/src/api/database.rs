@@ -199,13 +199,13 @@ impl Database {
         self.with_handle(self.handle.read_only())
     }
 
-    /// Returns the same database for a call that begins now and is executed later, for the async API.
+    /// Returns the same database for an async call: its deadline counts from now, although it is executed later.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         self.with_handle(self.handle.with_limits(self.handle.limits().begun()))
     }
 
-    /// Returns the options of a transaction with the limits of this handle.
+    /// Returns the options of a transaction, with the limits of this handle in place of those that are not set.
     pub(crate) fn limited(&self, options: &TransactionOptions) -> TransactionOptions {
         options.limited(self.handle.limits())
     }

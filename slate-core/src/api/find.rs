@@ -306,7 +306,7 @@ impl fmt::Debug for Cursor {
     }
 }
 
-/// Deserializes a cursor's document.
+/// Deserializes a cursor's document. Fails for `None`.
 pub(crate) fn deserialize_current<'c, R: Deserialize<'c>>(collection: &str, current: Option<Doc<'c>>) -> Result<R> {
     let document = current.ok_or_else(|| Error::conversion(NoDocument))?;
     deserialize(document).map_err(|error| Error::not_convertible(collection, document, error))

@@ -145,7 +145,7 @@ impl Migrations {
         Ok(MigrationResult { version: done as u64, applied })
     }
 
-    /// Executes and records a step, unless another program has done so.
+    /// Executes and records a step, unless it is recorded already.
     fn run_step(&self, transaction: &Transaction, number: usize, step: &MigrationStep) -> Result<StepOutcome> {
         let collection: Collection<Record> = transaction.collection(RECORDS);
         let recorded = self.check(&records(&collection)?)?;
@@ -163,7 +163,7 @@ impl Migrations {
 
 enum StepOutcome {
     Applied,
-    /// Another program has executed the step. The value is the number of recorded steps.
+    /// Another caller has executed the step. The value is the number of recorded steps.
     Recorded(usize),
 }
 

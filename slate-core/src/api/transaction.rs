@@ -24,7 +24,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// `owner`: the thread or the task that begins the transaction, unless it is detached.
+    /// Creates an open transaction. `owner` is the thread or the task that begins it; `None` for a detached one.
     pub(crate) fn new(
         database: DatabaseHandle,
         writer: Box<dyn Writer>,

@@ -68,7 +68,7 @@ impl<'p> Verify<'p> {
                 let snapshot = database.reader(&call)?;
                 for collection in snapshot.catalog().collections() {
                     match snapshot.verify(&collection.name, &mut run) {
-                        // Other collections may be sound.
+                        // Continues, because other collections may be sound.
                         Err(error) if error.kind() == ErrorKind::Corrupt => {
                             run.found(unreadable(&collection.name, &error));
                         }

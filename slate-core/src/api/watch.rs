@@ -246,7 +246,7 @@ pub(crate) struct Parked {
 }
 
 impl Parked {
-    /// Returns the calling thread.
+    /// Returns a waker of the calling thread.
     pub(crate) fn here() -> Arc<Self> {
         Arc::new(Self { thread: thread::current(), is_woken: AtomicBool::new(false) })
     }
@@ -258,7 +258,7 @@ impl Parked {
     /// Waits until a commit has woken the thread. Returns `false` when the time is over.
     ///
     /// # Errors
-    /// `Interrupted` if the token is cancelled.
+    /// Fails with `Interrupted` if the token is cancelled.
     pub(crate) fn wait(&self, until: Instant, token: Option<&CancelToken>) -> Result<bool> {
         while !self.is_woken() {
             let left = until.saturating_duration_since(Instant::now()).min(LOOK);

@@ -78,7 +78,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     }
 
     let scope = call.at.scope;
-    // Before the writes: it fails once the database is closed.
+    // Before the writes, because this fails once the database is closed.
     let memory = scope.memory()?;
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(scope, &operations, order, |place, operation| {

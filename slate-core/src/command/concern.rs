@@ -91,7 +91,7 @@ pub(super) fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
     Ok(level)
 }
 
-/// Reads where a concern comes from.
+/// Checks the `provenance` of a concern, which says where it comes from.
 fn provenance(fields: &mut Fields<'_>) -> Result<()> {
     match fields.string("provenance")? {
         None | Some("clientSupplied" | "customDefault" | "getLastErrorDefaults" | "implicitDefault") => Ok(()),
@@ -105,7 +105,7 @@ fn provenance(fields: &mut Fields<'_>) -> Result<()> {
 /// Checks a `$readPreference`. It has no effect: there is one member.
 ///
 /// # Errors
-/// MongoDB's, for an unknown mode, and for tags or staleness with the mode `primary`.
+/// Fails with MongoDB's code for an unknown mode, for a staleness below 90 seconds, and for tags or a staleness with the mode `primary`.
 pub(super) fn read_preference(preference: Doc<'_>) -> Result<()> {
     let mut fields = Fields::read("$readPreference", preference)?;
     let refused = |message: String| Err(Error::invalid(Code::BAD_VALUE, message).at("$readPreference"));

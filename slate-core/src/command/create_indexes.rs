@@ -193,7 +193,7 @@ fn check_id_options(present: &[&str]) -> Result<()> {
     }
 }
 
-/// Returns the version of the index format: 1 or 2, for a wildcard index 2. Slate has one format for both.
+/// Returns the version of the index format, `None` if none is given: 1 or 2, for a wildcard index 2. Slate has one format for both.
 fn check_version(fields: &mut Fields<'_>, keys: Option<Doc<'_>>) -> Result<Option<i64>> {
     let Some(version) = fields.value("v") else { return Ok(None) };
     let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;

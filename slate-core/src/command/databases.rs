@@ -20,7 +20,7 @@ pub(super) struct StoredNames {
 }
 
 impl StoredNames {
-    /// Returns the parts of a command that is sent to a database; nothing is replaced without one.
+    /// Returns the stored names of a command that is sent to `database`; without a database none is replaced.
     ///
     /// # Errors
     /// Fails with `InvalidNamespace` (73) for an invalid database or a name with a `$`.

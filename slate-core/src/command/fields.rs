@@ -89,7 +89,7 @@ impl<'c> Fields<'c> {
         self.left.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, old)| *old = value);
     }
 
-    /// Reads a value, which may be null.
+    /// Reads a value, which may be null; `None` if the field is missing.
     pub(super) fn any(&mut self, name: &str) -> Option<Value<'c>> {
         let place = self.left.iter().position(|(known, _)| *known == name)?;
         Some(self.left.remove(place).1)
@@ -202,7 +202,7 @@ impl<'c> Fields<'c> {
         Ok(())
     }
 
-    /// Ends reading.
+    /// Checks that every field was read.
     ///
     /// # Errors
     /// Fails with `IDLUnknownField` (40415) if a field remains.

@@ -121,7 +121,7 @@ fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
     }
 }
 
-/// Reads arguments that Slate does not support. Returns the name of one whose value would have an effect.
+/// Reads arguments that Slate does not support. Returns the name of one whose value would have an effect; `None` if there is none.
 fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
     let mut refused = None;
     if fields.boolean_not_null("$_requestResumeToken")?.unwrap_or_default() {

@@ -103,7 +103,7 @@ static COMMANDS: &[(&str, Run)] = &[
     ("validate", validate::run),
 ];
 
-/// The other commands of MongoDB, which fail with their name. A server has some of them.
+/// The other commands of MongoDB, which fail with their name. `slate-server` implements some of them.
 const UNSUPPORTED: &str = "\
     abortReshardCollection abortTransaction addShard addShardToZone analyze analyzeShardKey appendOplogNote applyOps authenticate autoCompact \
     balancerCollectionStatus balancerStart balancerStatus balancerStop buildInfo buildinfo checkMetadataConsistency cleanupOrphaned \

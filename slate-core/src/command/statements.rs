@@ -57,7 +57,7 @@ pub(super) fn take_common(fields: &mut Fields<'_>, count: usize) -> Result<CallC
     Ok(options)
 }
 
-/// Returns the statements, if there are any.
+/// Returns the statements of a command.
 ///
 /// # Errors
 /// Fails with `IDLFailedToParse` (40414) if they are missing, with `InvalidLength` (16) if there are none.
@@ -70,7 +70,7 @@ pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str)
     Ok(statements)
 }
 
-/// Fails with `InvalidOptions` (72) if a retryable write may change several documents: its reply could not be given again.
+/// Fails with `InvalidOptions` (72) if a retryable write may change several documents: a repetition could not return the same reply.
 pub(super) fn check_retryable(common: &Common, target: Target, option: &str) -> Result<()> {
     if common.is_retryable && target == Target::All {
         let message = format!("Cannot use (or request) retryable writes with {option}");
@@ -145,7 +145,7 @@ impl WriteErrors {
     }
 }
 
-/// Appends the fields of an error of a rejected statement: code, message and details.
+/// Appends the fields of an error of a rejected statement: code, message and details, and the key of a duplicate.
 pub(super) fn append_error(error: &Error, entry: &mut Reply) {
     entry.int("code", error.code());
     if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {

@@ -50,9 +50,9 @@ kinds! {
     Upsert "upsert",
     /// `bulk_write`.
     BulkWrite "bulk_write",
-    /// A step of an index build: one for a small collection, several for a large one.
+    /// A round of an index build: one for a small collection, several for a large one.
     IndexBuild "index_build",
-    /// Creating, renaming and dropping collections, dropping indexes.
+    /// Creating, changing, renaming and dropping collections and views; changing and dropping indexes; setting the log of changes.
     Definition "definition",
     /// `stats` and `verify` of a collection.
     Inspection "inspection",

@@ -239,7 +239,7 @@ pub(crate) fn statistics(collection: &str) {
     tracing::debug!(target: target::STATISTICS, collection, "statistics refreshed");
 }
 
-/// Reports a call that took longer than the threshold.
+/// Reports a slow call.
 #[cold]
 pub(crate) fn slow(slow: &SlowQuery) {
     #[cfg(feature = "tracing")]

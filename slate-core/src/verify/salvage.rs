@@ -49,7 +49,7 @@ pub(crate) fn salvage<V: View>(
             read.map_or_else(ControlFlow::Break, ControlFlow::Continue)
         });
         match scanned.map_err(crate::Error::from) {
-            // Other parts may be sound.
+            // Continues, because other parts may be sound.
             Err(error) if error.kind() == ErrorKind::Corrupt => run.found(unreadable(&collection.name, &error)),
             scanned => scanned?.map_or(Ok(()), Err)?,
         }

@@ -168,7 +168,7 @@ pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str
     let user = UserName::new(&*first.user, database);
     check_throttle(call, &user)?;
     let version = shared.users.version();
-    // For an unknown user the exchange looks the same, and no password is right at its end.
+    // For an unknown user the exchange looks the same, and always fails.
     let known = shared.users.get(&user).await?;
     let credential = match &known {
         // Fails, so that a driver that has begun with another mechanism than the user's begins again.

@@ -5,13 +5,13 @@ use bson::{RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawdoc};
 use super::Call;
 use crate::{auth::login, failure::Result};
 
-/// `saslStart`.
+/// `saslStart`: begins a login.
 pub(super) async fn sasl_start(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let options = call.command.document();
     login::start(call, options, call.command.database()).await.map(succeeded)
 }
 
-/// `saslContinue`.
+/// `saslContinue`: continues a login.
 pub(super) fn sasl_continue(call: &Call<'_>) -> Result<RawDocumentBuf> {
     login::proceed(call).map(succeeded)
 }
@@ -21,7 +21,7 @@ pub(super) async fn authenticate(call: &Call<'_>) -> Result<RawDocumentBuf> {
     login::certificate(call, call.command.document()).await.map(succeeded)
 }
 
-/// `logout`.
+/// `logout`: removes the user of the connection.
 pub(super) fn logout(call: &Call<'_>) -> Result<RawDocumentBuf> {
     call.connection.login.log_out();
     Ok(rawdoc! { "ok": 1.0 })

@@ -261,7 +261,7 @@ pub(super) fn log(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
 }
 
-/// `listCommands`.
+/// `listCommands`: returns the names of the offered commands.
 pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut commands = RawDocumentBuf::new();
     let mut sorted: Vec<&str> = offered_names().collect();

@@ -22,7 +22,7 @@ pub(super) fn initiate(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `replSetGetConfig`.
+/// `replSetGetConfig`: returns a configuration with this server as the only member.
 pub(super) fn config(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let me = call.own_address();
     Ok(rawdoc! {
@@ -42,7 +42,7 @@ pub(super) fn config(call: &Call<'_>) -> Result<RawDocumentBuf> {
     })
 }
 
-/// `replSetGetStatus`.
+/// `replSetGetStatus`: returns the state of the set, with this server as its primary.
 pub(super) fn status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let (me, now) = (call.own_address(), shared.database.last_time());

@@ -12,14 +12,14 @@ use crate::{
 /// Maximum number of sessions that a command may name: the most that drivers send at a time.
 const MAX_SESSIONS_NAMED: usize = 10_000;
 
-/// `startSession`.
+/// `startSession`: creates a session and returns its id.
 pub(super) fn start(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let id = SessionId::new(call.owner());
     call.shared().sessions.use_session(id)?;
     Ok(rawdoc! { "id": id.document(), "timeoutMinutes": 30, "ok": 1.0 })
 }
 
-/// `{refreshSessions: [lsid, …]}`.
+/// `{refreshSessions: [lsid, …]}`: renews the lifetimes of the sessions; creates those that do not exist.
 pub(super) fn refresh(call: &Call<'_>) -> Result<RawDocumentBuf> {
     for id in ids(call)? {
         call.shared().sessions.use_session(id)?;

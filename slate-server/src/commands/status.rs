@@ -35,7 +35,7 @@ fn parameters(call: &Call<'_>) -> RawDocumentBuf {
     }
 }
 
-/// `buildInfo`.
+/// `buildInfo`: describes the program.
 pub(super) fn build_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! {
         "version": VERSION,
@@ -53,7 +53,7 @@ pub(super) fn build_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
     })
 }
 
-/// `hostInfo`.
+/// `hostInfo`: describes the machine.
 pub(super) fn host_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
     let cores = thread::available_parallelism().map_or(1, |cores| i32::try_from(cores.get()).unwrap_or(i32::MAX));
     Ok(rawdoc! {
@@ -71,7 +71,7 @@ pub(super) fn host_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
     })
 }
 
-/// `serverStatus`.
+/// `serverStatus`: returns the state of the server, and counts since its start.
 pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let (counts, traffic) = (&shared.counts, shared.operations.traffic());
@@ -137,12 +137,12 @@ pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     })
 }
 
-/// `whatsmyuri`.
+/// `whatsmyuri`: returns the client's address.
 pub(super) fn my_uri(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "you": call.connection.peer.to_string(), "ok": 1.0 })
 }
 
-/// `getCmdLineOpts`.
+/// `getCmdLineOpts`: returns the command line of the server.
 pub(super) fn command_line(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let arguments: RawArrayBuf = call.shared().settings.arguments.iter().map(String::as_str).collect();
     let mut parsed = RawDocumentBuf::new();

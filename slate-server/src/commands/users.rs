@@ -73,7 +73,7 @@ pub(super) async fn update(call: &Call<'_>) -> Result<RawDocumentBuf> {
     done()
 }
 
-/// `{dropUser: name}`.
+/// `{dropUser: name}`: also ends the sessions of the user.
 pub(super) async fn remove(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let name = target(call)?;
     if delete(call, name.filter()).await? == 0 {
@@ -82,7 +82,7 @@ pub(super) async fn remove(call: &Call<'_>) -> Result<RawDocumentBuf> {
     done()
 }
 
-/// `dropAllUsersFromDatabase`.
+/// `dropAllUsersFromDatabase`: deletes the users of the database, and ends their sessions.
 pub(super) async fn remove_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let removed = delete(call, rawdoc! { "db": call.command.database() }).await?;
     Ok(rawdoc! { "n": removed, "ok": 1.0 })
@@ -264,7 +264,7 @@ fn target(call: &Call<'_>) -> Result<UserName> {
     UserName::checked(text(&format!("{name}.{name}"), value)?, database)
 }
 
-/// Refuses restrictions: an ignored one would not restrict.
+/// Refuses `authenticationRestrictions` that are not empty: the server would not check them.
 fn check_restrictions(call: &Call<'_>) -> Result<()> {
     let restrictions = call.command.get("authenticationRestrictions")?.and_then(|list| list.as_array());
     if restrictions.is_some_and(|list| list.into_iter().next().is_some()) {

@@ -50,7 +50,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         };
         match written {
             Ok((reply, record)) => {
-                // A longer one is read from the database if the client repeats the write.
+                // A longer record is read from the database if the client repeats the write.
                 let is_short = record.as_bytes().len() <= MAX_CACHED_RECORD;
                 state.work = if is_short { Work::Wrote(record) } else { Work::Recorded };
                 return Ok(reply);

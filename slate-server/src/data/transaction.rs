@@ -64,7 +64,7 @@ async fn run_within_life(call: &Call<'_>, open: &OpenTransaction) -> Result<RawD
     })
 }
 
-/// `commitTransaction`.
+/// `commitTransaction`: also succeeds if the transaction is committed already.
 pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (id, number) = identify(call)?;
     let session = call.shared().sessions.use_session(id)?;
@@ -147,7 +147,7 @@ async fn commit_number(
     }
 }
 
-/// `abortTransaction`.
+/// `abortTransaction`: rolls back, and fails without an open transaction.
 pub(crate) async fn abort(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let (id, number) = identify(call)?;

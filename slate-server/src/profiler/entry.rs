@@ -103,7 +103,7 @@ fn append_cursor(entry: &mut RawDocumentBuf, command: &Command, cursor: &RawDocu
     }
 }
 
-/// Appends the counts of a write.
+/// Appends the counts of a write; nothing for another command.
 fn append_result(entry: &mut RawDocumentBuf, command: &Command, reply: &RawDocument) {
     let count = |name: &str| reply.get(name).ok().flatten().and_then(integer).unwrap_or_default();
     match &*command.name {

@@ -13,7 +13,7 @@ pub(crate) struct SessionId {
     owner: Option<[u8; 32]>,
 }
 
-/// The UUID.
+/// Formats the UUID.
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         bson::Uuid::from_bytes(self.uuid).fmt(f)

@@ -49,9 +49,9 @@ pub(crate) struct SessionSnapshot {
 pub(crate) enum Work {
     #[default]
     None,
-    /// A retryable write, and its reply.
+    /// Retryable writes: the record of their statements.
     Wrote(RawDocumentBuf),
-    /// A retryable write whose reply is only in its record, because it is long.
+    /// Retryable writes whose record is only in the database, because it is long.
     Recorded,
     Open(Box<OpenTransaction>),
     Committed,

@@ -93,7 +93,7 @@ impl Sessions {
         host: &str,
     ) -> Vec<RawDocumentBuf> {
         let describe = |(id, session): &(SessionId, Arc<Session>)| {
-            // A locked session runs a command, and is shown with that.
+            // A locked session runs a command, which shows the transaction.
             let state = session.state.try_lock().ok()?;
             let (Work::Open(open), Some(number)) = (&state.work, state.number) else { return None };
             Some(operations::idle_transaction(*id, number, open.since, life, host))

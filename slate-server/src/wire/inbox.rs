@@ -182,7 +182,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 Ok(_) => {}
             }
         }
-        // Whether the connection is open is found out when its requests are read.
+        // The buffer is full. A closed connection is detected when its requests are read.
         pending().await
     }
 }

@@ -9,7 +9,7 @@ use super::{
     offload::{MAX_INLINE, offload},
 };
 
-/// How a reply is encoded.
+/// The kind of message that a reply is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyKind {
     /// An `OP_REPLY` message, the reply to an `OP_QUERY`.

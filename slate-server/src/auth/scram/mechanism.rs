@@ -65,7 +65,7 @@ impl Mechanism {
 
     pub(super) fn hmac(self, key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
         fn of<M: Mac + hmac::digest::KeyInit>(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
-            // A key of HMAC may have any length.
+            // This cannot fail: a key of HMAC may have any length.
             let Ok(mut mac) = <M as Mac>::new_from_slice(key) else { return Vec::new() };
             parts.iter().for_each(|part| mac.update(part));
             mac.finalize().into_bytes().to_vec()

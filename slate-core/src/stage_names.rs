@@ -72,7 +72,7 @@ fn check_depth(stage: Doc<'_>) -> Result<()> {
 
 type Rename<'r> = &'r dyn Fn(&str) -> Result<String>;
 
-/// Appends the elements of an array of stages.
+/// Appends the elements of an array of stages, with the collections renamed.
 fn write_stages(stages: Doc<'_>, out: &mut Writer, rename: Rename<'_>) -> Result<()> {
     for stage in stages.elements() {
         match stage.value.as_document() {
@@ -111,7 +111,7 @@ fn write_stage(stage: Doc<'_>, out: &mut Writer, rename: Rename<'_>) -> Result<(
     Ok(())
 }
 
-/// Appends the options of a stage: `collection` is the option that names a collection.
+/// Appends the options of a stage, with the collections renamed. `collection` is the option that names one.
 fn write_options(
     stage: &[u8],
     options: Doc<'_>,

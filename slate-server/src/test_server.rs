@@ -41,7 +41,7 @@ impl TestServer {
         Self::with(database, |server| server)
     }
 
-    /// Starts a server of an open database with other settings than the defaults.
+    /// Starts a server of an open database. `set_up` changes its settings.
     ///
     /// # Errors
     /// Fails as [`TestServer::start`] does.

@@ -180,7 +180,7 @@ impl<T> ReadCollection<T> {
         Ok(collection.map_or_else(Vec::new, |collection| IndexDescription::all(&collection)))
     }
 
-    /// Counts the collection's documents, index entries and their bytes. A collection that does not exist has none.
+    /// Counts the collection's documents, index entries and their bytes. For a collection that does not exist the counts are 0.
     ///
     /// Cost: a scan of all records and entries.
     ///

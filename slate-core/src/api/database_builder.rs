@@ -44,7 +44,7 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets whether the database may be created, or written to.
+    /// Sets whether the database may be created, or written to. By default it may.
     pub fn access(mut self, access: Access) -> Self {
         self.options.access = access;
         self

@@ -226,7 +226,7 @@ impl Database {
         self.handle().stats(&self.begin_call(), SizeDetail::Measured(self.wait()))
     }
 
-    /// Returns how long a call may wait for a store on a network.
+    /// Returns how long a call may wait for a store on a network: the lock timeout, or the time left until the deadline if that is shorter.
     fn wait(&self) -> Duration {
         let left = self.handle().limits().left();
         left.map_or(self.handle().lock_timeout(), |left| left.min(self.handle().lock_timeout()))

@@ -31,7 +31,7 @@ pub trait IntoUpdate {
     /// Converts the argument.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte.
+    /// Fails as [`IntoDocument::into_document`] does.
     fn into_update(self) -> Result<UpdateModifications>;
 }
 

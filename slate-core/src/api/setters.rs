@@ -42,7 +42,7 @@ macro_rules! setters {
     };
     (@ hint $to:tt) => {
         setters! { @method $to
-            /// Uses this index, or a scan in the order of `_id`, instead of the access path that the planner would choose.
+            /// Uses this index, or a scan in ascending or descending order of `_id`, instead of the access path that the planner would choose.
             hint(hint: crate::Hint)
         }
     };

@@ -71,7 +71,7 @@ impl Watch {
         self
     }
 
-    /// Sets the content of `fullDocumentBeforeChange` in events.
+    /// Sets the content of `fullDocumentBeforeChange` in events of updates, replacements and deletions.
     pub fn full_document_before_change(mut self, before: FullDocumentBeforeChange) -> Self {
         self.before = before;
         self

@@ -64,7 +64,7 @@ fn not_taken(name: &str) -> Error {
     Error::invalid(Code::INVALID_OPTIONS, format!("the command does not accept {name}")).at(name)
 }
 
-/// Returns the level of a read concern.
+/// Returns the level of a read concern; `None` if it has none. Fails for an `afterClusterTime` or `atClusterTime`: a single node has no cluster time.
 pub(super) fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
     let mut fields = Fields::read("readConcern", concern)?;
     let level = fields.string("level")?;

@@ -182,7 +182,7 @@ pub(super) fn check_expiry(value: Value<'_>, code: Code) -> Result<()> {
     Ok(())
 }
 
-/// Checks the names of the fields of a definition of the index on `_id`. Other options are not allowed, whatever their values.
+/// Refuses the options that the index on `_id` does not have, whatever their values.
 fn check_id_options(present: &[&str]) -> Result<()> {
     if present.contains(&"hidden") {
         return Err(write::hidden_id_index().at("hidden"));

@@ -57,12 +57,12 @@ impl SlowQuery {
         self.rows
     }
 
-    /// Returns how many keys the call's plan read.
+    /// Returns how many keys the call read.
     pub fn keys_examined(&self) -> u64 {
         self.examined.keys
     }
 
-    /// Returns how many documents the call's plan read.
+    /// Returns how many documents the call read.
     pub fn documents_examined(&self) -> u64 {
         self.examined.documents
     }

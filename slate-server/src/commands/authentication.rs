@@ -16,7 +16,7 @@ pub(super) fn sasl_continue(call: &Call<'_>) -> Result<RawDocumentBuf> {
     login::proceed(call).map(succeeded)
 }
 
-/// `authenticate`: with a client certificate.
+/// `authenticate`: logs in with a client certificate.
 pub(super) async fn authenticate(call: &Call<'_>) -> Result<RawDocumentBuf> {
     login::certificate(call, call.command.document()).await.map(succeeded)
 }

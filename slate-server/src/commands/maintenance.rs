@@ -1,4 +1,4 @@
-//! Operations on the whole database.
+//! The commands on the whole database: `fsync`, `backup` and `shutdown`.
 
 use std::{
     ops::ControlFlow,

@@ -50,7 +50,7 @@ pub(crate) struct Call<'c> {
     pub(crate) began: Instant,
     /// Cancels the command.
     pub(crate) token: &'c CancelToken,
-    /// Shows the progress of the command.
+    /// Shows the work of the command to other threads.
     pub(crate) activity: &'c Activity,
     /// Notified when the client disconnects.
     pub(crate) gone: &'c Notify,
@@ -145,7 +145,7 @@ impl Call<'_> {
         Cow::Owned(commands.with_collection(self.command.database(), PROFILE, entries))
     }
 
-    /// Returns a numeric field, truncated to an integer; `None` if it is missing.
+    /// Returns a numeric field, truncated to an integer; `None` if it is missing or not a finite number.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>> {
         let value = self.command.get(name)?;
         Ok(value.and_then(|value| {
@@ -194,7 +194,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     clock::append_to(&shared.database, reply)
 }
 
-/// Refuses a command that the client may not execute.
+/// Applies the fail points. Then refuses a command that the client may not execute.
 async fn admit(call: &Call<'_>) -> Result<()> {
     call.shared().fail_points.before(call).await?;
     api_version::check(call.command)?;

@@ -1,4 +1,4 @@
-//! Logical sessions.
+//! The commands of logical sessions.
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 

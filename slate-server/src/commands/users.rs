@@ -1,4 +1,4 @@
-//! Users and roles.
+//! The commands of users and roles.
 
 use std::collections::HashSet;
 

@@ -107,7 +107,7 @@ impl<'d> Der<'d> {
         Some((*tag, content))
     }
 
-    /// Reads the next value; `None` if it has another tag.
+    /// Reads the content of the next value; `None` if its tag is another one.
     fn expect(&mut self, tag: u8) -> Option<&'d [u8]> {
         self.next().filter(|(found, _)| *found == tag).map(|(_, content)| content)
     }

@@ -1,7 +1,7 @@
 //! Runs random transactions at the same time and checks their results in the manner of Elle (Kingsbury and Alvaro, VLDB 2020).
 //!
-//! Transactions append unique numbers to lists and read lists. A list that was read shows the order of all appends to it before, so
-//! the results tell which transaction depends on which:
+//! Transactions append unique numbers to lists and read lists. A read list shows the order of all earlier appends to it, so the results determine
+//! which transaction depends on which:
 //!
 //! | edge | from, to |
 //! |---|---|
@@ -36,7 +36,7 @@ pub struct IsolationTrial {
     pub seed: u64,
 }
 
-/// Runs histories; returns the promises that the first bad one has broken. `report` gets a line from time to time.
+/// Runs histories until one breaks a promise; returns the broken promises. `report` receives lines about the progress.
 pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let (mut transactions, mut conflicts, mut unknown, mut skews, mut snapshots) = (0, 0, 0, 0, 0);
@@ -75,17 +75,17 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
             ));
         }
     }
-    // Snapshot isolation allows write skew. A check that finds none would not find it in a serializable history, either.
+    // Snapshot isolation allows write skew. If the check never finds any there, it would miss it in a serializable history, too.
     if snapshots >= ENOUGH_SNAPSHOTS && skews == 0 {
         return vec![format!("none of {snapshots} histories under snapshot isolation has write skew")];
     }
     Vec::new()
 }
 
-/// At least this many histories under snapshot isolation always include some with write skew, also on a machine that runs one thread after the other.
+/// This many histories under snapshot isolation always include one with write skew, even on a machine that runs one thread after the other.
 const ENOUGH_SNAPSHOTS: usize = 20;
 
-/// The processes that share a database on a cluster; each is a handle of its own, which shares nothing with the others here.
+/// The number of simulated processes that share a database on a cluster. Each is a separate handle, which shares nothing with the others.
 const PROCESSES: usize = 3;
 
 fn execute(store: &str, plan: &Plan) -> Result<Executed> {

@@ -1,5 +1,5 @@
-//! Trials of what `docs/reliability.md` promises. Each prints its seed, what it did and what it found, and fails if a promise was
-//! broken. `cargo test` runs them for seconds; the program `slate-trials` runs them for as long as wanted:
+//! Trials of the promises of `docs/reliability.md`. Each prints its seed and its counts, and fails if a promise was broken.
+//! `cargo test` runs them for seconds; the program `slate-trials` runs them for longer:
 //!
 //! ```text
 //! cargo run --release -p slate-trials -- crashes --store redb --kills 1000
@@ -16,5 +16,5 @@ pub mod fuzz;
 pub mod isolation;
 pub mod simulation;
 
-/// What a trial found that must not be: a sentence for each broken promise.
+/// The result of a trial: a sentence for each broken promise.
 pub type Broken = Vec<String>;

@@ -40,14 +40,14 @@ use self::{
 };
 use crate::Broken;
 
-/// What is tried.
+/// The schedules to execute.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulationTrial {
     /// The number of schedules, each with a seed of its own.
     pub schedules: u32,
-    /// The seed of the first schedule; the others follow.
+    /// The seed of the first schedule; each further one has the next number.
     pub seed: u64,
-    /// A fault of the device that the checks must find, for their own test.
+    /// A fault of the device that the checks must find, to test the checks.
     pub sabotage: Sabotage,
 }
 
@@ -59,7 +59,7 @@ pub enum Sabotage {
     None,
     /// A flush returns before the data are on the device.
     EarlyFlush,
-    /// A commit loses one of its writes.
+    /// A commit lacks one of its writes.
     LostWrite,
     /// A crash loses commits that are on the device.
     LostSync,
@@ -69,12 +69,12 @@ pub enum Sabotage {
 
 /// Counters: each transaction adds one to those that it writes.
 const KEYS: Keyspace = Keyspace(1);
-/// For each counter the version of the commit that has written it, if its last stage has stored it.
+/// For each counter, the version of the commit that wrote it last, if the commit's last stage stores it.
 const STAMPS: Keyspace = Keyspace(3);
-/// Dropped now and then. Nothing depends on it.
+/// A keyspace that threads drop at random. Nothing depends on its contents.
 const SCRATCH: Keyspace = Keyspace(2);
 
-/// A transaction and what became of it.
+/// A transaction and its outcome.
 #[derive(Debug)]
 struct Attempt {
     base: Version,
@@ -84,7 +84,7 @@ struct Attempt {
     guarded: Vec<u8>,
     writes: Vec<(u8, u64)>,
     durability: Durability,
-    /// Whether the commit stores its version beside each counter that it writes; otherwise it removes what is there.
+    /// Whether the commit's last stage stores its version beside each counter that it writes, or removes the stored one.
     stamps: Stamps,
     outcome: Outcome,
 }
@@ -96,7 +96,7 @@ enum Stamps {
 }
 
 impl Attempt {
-    /// Returns what is stored beside each counter that it has written, if it became this commit.
+    /// Returns the version that is stored beside each of its counters if it was committed with this version.
     fn stamp(&self, version: Version) -> Option<Version> {
         (self.stamps == Stamps::Stored).then_some(version)
     }
@@ -113,14 +113,14 @@ enum Outcome {
     Failed,
 }
 
-/// The transactions of a schedule, and how often the layer was opened over what a crash had left.
+/// The transactions of a schedule, and the number of times that the layer was opened after a crash.
 #[derive(Default)]
 struct Schedule {
     attempts: Vec<Attempt>,
     reopened: u32,
 }
 
-/// Executes schedules until one breaks a promise. Reports what was done.
+/// Executes schedules until one breaks a promise; returns the broken promise. `report` receives the counts.
 pub fn run(trial: &SimulationTrial, mut report: impl FnMut(&str)) -> Broken {
     let (mut committed, mut conflicts, mut failed, mut reopened) = (0, 0, 0, 0);
     for number in 0..trial.schedules {
@@ -146,7 +146,7 @@ pub fn run(trial: &SimulationTrial, mut report: impl FnMut(&str)) -> Broken {
     Vec::new()
 }
 
-/// Executes the schedule of a seed, and checks it.
+/// Executes and checks the schedule of a seed. Fails with the broken promise.
 fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Schedule, String> {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
@@ -158,7 +158,7 @@ fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Schedule, Stri
         let checked = scenario(&mut Rng::with_seed(seed), sabotage);
         *into.lock().unwrap_or_else(PoisonError::into_inner) = checked;
     };
-    // Uniformly random schedules find what needs many switches, those by priorities what needs few at the right places.
+    // Uniformly random schedules find faults that need many switches; schedules by priorities find those that need few at certain places.
     let ran = panic::catch_unwind(AssertUnwindSafe(|| match seed % 2 {
         0 => Runner::new(RandomScheduler::new_from_seed(seed, 1), config).run(body),
         _ => Runner::new(PctScheduler::new_from_seed(seed, 3, 1), config).run(body),
@@ -169,7 +169,7 @@ fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Schedule, Stri
     std::mem::replace(&mut *found.lock().unwrap_or_else(PoisonError::into_inner), Ok(Schedule::default()))
 }
 
-/// Runs some lives of a database, with a crash between two of them, and checks each.
+/// Runs one to three lives of a database, with a crash between two of them, and checks each.
 fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Schedule, String> {
     let lives = random.u32(1..4);
     let retains = if lives > 1 { device::Retains::Commits } else { device::Retains::Nothing };
@@ -191,7 +191,7 @@ fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Schedul
     }
 }
 
-/// Runs threads with transactions on one store until they have ended, and checks what they saw.
+/// Runs threads with transactions on one store until they end, and checks what they read and committed.
 fn live(device: &Arc<SimulatedDevice>, random: &mut Rng) -> std::result::Result<Vec<Attempt>, String> {
     let store = Optimistic::over(device::Handle(Arc::clone(device)));
     let threads: Vec<_> = (0..random.usize(2..5))
@@ -216,7 +216,7 @@ fn live(device: &Arc<SimulatedDevice>, random: &mut Rng) -> std::result::Result<
 
 type Simulated = Optimistic<device::Handle>;
 
-/// Does something. Returns the transaction, if it was one.
+/// Makes a random call of the store. Returns the transaction, if it was one.
 fn step(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option<Attempt> {
     match random.usize(0..12) {
         // After a failure these fail as well.
@@ -227,7 +227,7 @@ fn step(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option
     None
 }
 
-/// Reads keys, adds to some of them, and commits.
+/// Reads, guards and increments random counters, and commits. `None` if no transaction began or a read failed.
 fn transaction(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option<Attempt> {
     let begun = if random.u8(0..4) == 0 { store.try_begin() } else { store.begin(Duration::ZERO).ok() };
     let mut transaction = begun?;

@@ -56,8 +56,8 @@ fn concurrent_transactions_are_isolated() {
     }
 }
 
-/// Random inputs, those in `fuzz/corpus`, and each of these with some bytes changed. A target that refuses almost everything tests
-/// nothing: each accepts a share of the random inputs, and what the corpus begins with.
+/// Runs each target with random inputs, with those in `fuzz/corpus`, and with these with some bytes changed. Each must accept a
+/// share of the random inputs, because a target that refuses almost everything tests nothing.
 #[test]
 fn no_bytes_and_no_document_panic() {
     let number = |variable: &str| std::env::var(variable).ok().and_then(|number| number.parse::<u64>().ok());

@@ -1,9 +1,9 @@
-//! Ends processes by kills at random times: one that writes into a database, and one that follows its change stream into a copy, each
-//! commit of which contains the token of the last event. After each kill the stream is resumed, and the copy must be equal: no event was
-//! missed and none came twice, which the copy would refuse.
+//! Kills two processes at random times: one that writes into a database, and one that applies its change stream to a copy, where each
+//! commit also stores the token of the last event. After each kill the stream is resumed, and the copy must be equal: no event is missed,
+//! and none comes twice, which the copy would refuse.
 //!
-//! Stores that one process opens at a time have their follower in the process that writes. The log of some processes is so short that a
-//! follower falls behind it; then the stream must say so, and the copy is made again.
+//! On a store that only one process can open, the follower is part of the writing process. The log of some processes is so short that it
+//! no longer has the events after a follower's token. Then the stream must fail, and the copy is made again.
 
 mod replica;
 mod writer;
@@ -26,18 +26,17 @@ use crate::Broken;
 /// What to kill, and how often.
 #[derive(Clone, Debug)]
 pub struct ChangesTrial {
-    /// The program that writes when it gets the arguments `--changes-writer FOLDER STORE SEED`, and follows when it gets
-    /// `--changes-follower FOLDER STORE`.
+    /// The program: a writer with the arguments `--changes-writer FOLDER STORE SEED`, a follower with `--changes-follower FOLDER STORE`.
     pub program: PathBuf,
     /// `redb` or `rocksdb`.
     pub store: String,
-    /// How many times the processes are killed.
+    /// The number of kills. Each ends all processes.
     pub kills: u32,
     /// The seed of the times of the kills and of what the writers do.
     pub seed: u64,
 }
 
-/// The longest time that a writer lives.
+/// Maximum time from the start of a writer to its kill.
 const LONGEST_LIFE: Duration = Duration::from_millis(600);
 
 /// How long a process waits for another one that repairs the database.
@@ -58,8 +57,7 @@ fn has_readers(store: &str) -> bool {
     store == "redb"
 }
 
-/// Kills writers and followers; returns the promises that were broken, at the first kill that shows any. `report` gets a line from time to
-/// time.
+/// Kills writers and followers until a promise is broken; returns the broken promises. `report` receives lines about the progress.
 pub fn run(trial: &ChangesTrial, mut report: impl FnMut(String)) -> Broken {
     let folder = match tempfile::tempdir() {
         Ok(folder) => folder,
@@ -107,7 +105,7 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// Starts the processes, and kills them this long after the writer has begun.
+/// Starts the processes, and kills them `life` after the writer has begun. Fails if one ended by itself.
 fn killed(trial: &ChangesTrial, folder: &Path, seed: u64, life: Duration) -> std::io::Result<()> {
     let start = |role: &str, seed: Option<u64>| {
         let mut command = Command::new(&trial.program);
@@ -118,7 +116,7 @@ fn killed(trial: &ChangesTrial, folder: &Path, seed: u64, life: Duration) -> std
     if has_readers(&trial.store) {
         processes.push(("the follower", start("--changes-follower", None)?));
     }
-    // The writer says a line when it begins; without one it has ended.
+    // The writer prints a line when it begins; the end of its output means that it has ended.
     if let Some(output) = processes.first_mut().and_then(|(_, writer)| writer.stdout.take()) {
         BufReader::new(output).read_line(&mut String::new())?;
     }
@@ -133,7 +131,7 @@ fn killed(trial: &ChangesTrial, folder: &Path, seed: u64, life: Duration) -> std
     ended
 }
 
-/// On Unix this is SIGKILL: nothing of the process runs any more.
+/// Kills a process, on Unix with SIGKILL. Fails if it has ended by itself with an exit code.
 fn end(process: &mut Child) -> std::io::Result<()> {
     let code = process.try_wait()?.and_then(|status| status.code());
     process.kill()?;
@@ -141,7 +139,7 @@ fn end(process: &mut Child) -> std::io::Result<()> {
     code.map_or(Ok(()), |code| Err(std::io::Error::other(format!("ended by itself with {code}"))))
 }
 
-/// Resumes the stream to its end, and compares.
+/// Resumes the stream up to the end of the log, and returns the differences between the copy and the database.
 fn caught_up(store: &str, folder: &Path, counts: &mut Counts) -> Result<Broken> {
     let db = Database::open(&source(store, folder))?;
     db.enable_changes(slate_core::ChangeLog::new())?;

@@ -13,35 +13,35 @@ use slate_core::{
 
 use crate::Broken;
 
-/// The database and the collection that contain where the copy is: the token of the last event in it. It is written in the commits that
-/// apply the events, so that the two cannot be apart.
+/// The database and the collection that contain the token of the last applied event. The commit that applies an event also writes its
+/// token, so that the two always agree.
 const STATE: (&str, &str) = ("replica", "state");
 
-/// Events that one commit applies.
+/// Maximum number of events that one commit applies.
 const TOGETHER: usize = 200;
 
 /// A copy of a database.
 pub(super) struct Replica {
     db: Database,
-    /// How many events it has applied, also in earlier processes.
+    /// Number of events that were applied, also by earlier processes.
     pub(super) events: u64,
 }
 
-/// What came of following.
+/// The result of following the change stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Followed {
-    /// The copy has everything.
+    /// The copy is up to date.
     Everything,
-    /// The log no longer has what the copy lacks.
+    /// The log no longer contains the next event for the copy.
     Behind,
-    /// An event does not fit to what is in the copy.
+    /// An event does not fit the documents of the copy.
     Differs(String),
 }
 
 /// Follows a database until the process is killed.
 ///
 /// # Panics
-/// If the copy differs or the databases fail, which the parent sees by the end of the process.
+/// If the copy differs or a database fails. The parent detects it by the end of the process.
 pub fn follow(folder: &Path, store: &str) {
     let opened = || -> Result<(Database, Replica)> {
         let source = loop {
@@ -67,7 +67,7 @@ pub fn follow(folder: &Path, store: &str) {
     }
 }
 
-/// Follows a database forever, or until the log is too short.
+/// Follows a database, and never returns without an error. Does nothing more once the log lacks the next event.
 pub(super) fn follow_forever(source: &Database, mut replica: Replica) -> std::result::Result<(), String> {
     loop {
         match replica.follow(source, Duration::from_millis(50)) {
@@ -76,7 +76,7 @@ pub(super) fn follow_forever(source: &Database, mut replica: Replica) -> std::re
                 thread::park();
             },
             Ok(differs) => return Err(format!("{differs:?}")),
-            // Another process, the one that writes, has not switched the log on yet.
+            // The writing process has not enabled the log yet.
             Err(error) if error.code() == 40_573 => thread::sleep(Duration::from_millis(1)),
             Err(error) => return Err(format!("{error:?}")),
         }
@@ -95,20 +95,20 @@ impl Replica {
         self.db.database(STATE.0).collection(STATE.1)
     }
 
-    /// Opens the stream where the copy is. `None` if nothing was written yet.
+    /// Opens the stream after the copy's token. `None` if nothing was written yet.
     fn stream(&self, source: &Database) -> Result<Option<ChangeStream>> {
         let watch = source.database("test").watch([] as [Document; 0]).expanded_events();
         let token = self.state().find_by_id(1)?.and_then(|state| state.get_document("token").cloned().ok());
         if let Some(token) = token {
             return watch.start_after(&token).run().map(Some);
         }
-        // A copy that is empty begins with the log, whose database was empty.
+        // An empty copy starts with the log, which began with an empty database.
         let first = source.collection::<Document>("first").find_by_id(1)?;
         let time = first.and_then(|first| first.get_timestamp("time").ok());
         time.map(|time| watch.start_at(time).run()).transpose()
     }
 
-    /// Applies what comes within this time, and everything that is there already.
+    /// Applies all events in the log, and those that arrive within this time.
     pub(super) fn follow(&mut self, source: &Database, within: Duration) -> Result<Followed> {
         let mut stream = match self.stream(source) {
             Err(error) if error.code() == 286 => return Ok(Followed::Behind),
@@ -131,7 +131,8 @@ impl Replica {
             if events.is_empty() {
                 return Ok(Followed::Everything);
             }
-            // In the process that writes, readers see a commit before it is on the device. A kill must not leave the copy ahead.
+            // Within the writing process, a stream shows a commit before it is on the device. After a kill the copy must not contain
+            // more than the database.
             match source.flush() {
                 Err(error) if error.kind() == ErrorKind::ReadOnly => {}
                 flushed => flushed?,
@@ -143,7 +144,7 @@ impl Replica {
         }
     }
 
-    /// Applies events and notes the token in one commit.
+    /// Applies events and stores the token in one commit.
     fn commit(&self, events: &[ChangeEvent], token: &RawDocumentBuf) -> Result<Option<Followed>> {
         let (mut differs, token) = (None, decoded(token));
         self.db
@@ -168,7 +169,7 @@ impl Replica {
         Ok(differs)
     }
 
-    /// Copies everything. Nothing else writes meanwhile.
+    /// Replaces the copy by all documents of the database. Nothing else may write meanwhile.
     pub(super) fn copy_again(&mut self, source: &Database) -> Result<()> {
         let token = source.database("test").watch([] as [Document; 0]).run()?.resume_token();
         for name in names(&self.db)? {
@@ -182,7 +183,7 @@ impl Replica {
         state.update_one(doc! { "_id": 1 }, doc! { "$set": { "token": decoded(&token) } }).upsert().run().map(drop)
     }
 
-    /// Returns what differs.
+    /// Returns the differences between the copy and the database, and adds the number of documents to `compared`.
     pub(super) fn compare(&self, source: &Database, compared: &mut u64) -> Result<Broken> {
         let mut broken = Broken::new();
         let (names, copied) = (names(source)?, names(&self.db)?);
@@ -203,7 +204,7 @@ impl Replica {
     }
 }
 
-/// The bytes come from the database, which has validated them.
+/// Decodes a document. An error is impossible, because the database has validated the bytes.
 fn decoded(document: &RawDocument) -> Document {
     Document::try_from(document).unwrap_or_default()
 }
@@ -214,7 +215,7 @@ fn names(db: &Database) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Applies an event. Returns `false` if the document is not there, or is there.
+/// Applies an event. Returns `false` if the document to change is missing.
 fn apply(tx: &Transaction, event: &ChangeEvent) -> Result<bool> {
     let document = event.as_raw();
     let named = |field: &str| document.get_document(field).and_then(|name| name.get_str("coll")).unwrap_or_default();
@@ -245,7 +246,7 @@ fn apply(tx: &Transaction, event: &ChangeEvent) -> Result<bool> {
     })
 }
 
-/// Returns the updates that an `updateDescription` stands for.
+/// Returns the updates that have the effect of an `updateDescription`.
 fn updates(description: &Document) -> Vec<Document> {
     let mut truncations = Document::new();
     for truncated in description.get_array("truncatedArrays").into_iter().flatten().filter_map(Bson::as_document) {

@@ -10,10 +10,10 @@ use super::replica::{Replica, follow_forever};
 /// Threads that write.
 const WRITERS: u64 = 3;
 
-/// Writes until the process is killed, and follows where no other process can.
+/// Writes until the process is killed. Also follows, if no other process can open the database.
 ///
 /// # Panics
-/// If the database cannot be opened or a write fails, which the parent sees by the end of the process.
+/// If the database cannot be opened or a write fails. The parent detects it by the end of the process.
 pub fn write(folder: &Path, store: &str, seed: u64) {
     let fail = |error: String| {
         eprintln!("writing failed: {error}");
@@ -52,7 +52,7 @@ fn opened(folder: &Path, store: &str, seed: u64) -> Result<Database> {
     Ok(db)
 }
 
-/// Makes random changes.
+/// Makes random changes until one fails unexpectedly.
 fn changes(db: &Database, seed: u64) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(seed);
     loop {
@@ -86,7 +86,8 @@ fn changes(db: &Database, seed: u64) -> Result<()> {
     }
 }
 
-/// Whether random changes can cause an error like this: a name or an `_id` that does not exist, or exists already.
+/// Whether random changes can cause an error of this kind, for example with a name or an `_id` that is missing or
+/// taken.
 fn is_expected(error: &slate_core::Error) -> bool {
     matches!(error.kind(), ErrorKind::DuplicateKey | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Conflict)
 }

@@ -1,4 +1,4 @@
-//! What must be there after a kill.
+//! Checks what a database contains after a kill.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ pub(super) struct Acknowledged {
     log: BTreeMap<i32, i64>,
     /// The newest generation of each collection that is replaced as a whole.
     generations: BTreeMap<String, i64>,
-    /// What the last change of each index and collection has left that comes and goes.
+    /// For each index and collection that is created and dropped: whether it must exist.
     left: BTreeMap<String, Left>,
     deferred: Deferred,
     /// Backups, copies and restored databases: whether they were completed, and how long the log was before they began.
@@ -30,31 +30,32 @@ pub(super) struct Acknowledged {
     checked_unfinished: u64,
 }
 
-/// What must be found of an index or a collection after the last change that was acknowledged.
+/// Whether an index or a collection must exist after the last acknowledged change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Present,
     Absent,
-    /// A later change has begun.
+    /// Both are allowed, because a later change has begun.
     Either,
 }
 
-/// How an ending process may lose what was not synced.
+/// How a process ends, and so which unsynced data may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// What the operating system has is left.
+    /// A kill: the data written to the operating system remain.
     Killed,
-    /// Only what is on the device is left.
+    /// A power cut: only the data on the device remain.
     #[cfg(unix)]
     PowerCut,
 }
 
-/// The commits that need not be on the device.
+/// The acknowledged [`Durability::Deferred`](slate_core::Durability::Deferred) commits, which need not be on the device.
 #[derive(Debug, Default)]
 struct Deferred {
     /// The last one that was acknowledged.
     last: i64,
-    /// The last one that was acknowledged before a flush or a `Sync` commit began that was acknowledged.
+    /// The last one that must be on the device: a flush or a `Sync` commit that began after its acknowledgement was acknowledged,
+    /// too.
     on_device: i64,
     /// The last one that was acknowledged before each writer's next commit began.
     before_next: BTreeMap<i32, i64>,
@@ -62,14 +63,14 @@ struct Deferred {
 }
 
 impl Deferred {
-    /// Notes that a commit of a writer was acknowledged. Its next one begins later.
+    /// Records that a `Sync` commit of a writer was acknowledged. The writer's next commit begins later.
     fn synced(&mut self, writer: i32) {
         if let Some(before) = self.before_next.insert(writer, self.last) {
             self.on_device = self.on_device.max(before);
         }
     }
 
-    /// Checks the last commit that is there after a process has ended, and begins anew with it.
+    /// Checks that the last commit in the database, `there`, is not older than it must be, and continues from it.
     fn check(&mut self, there: i64, store: &str, ending: Ending, broken: &mut Broken) {
         // RocksDB writes each commit to the operating system, redb has it in memory.
         let least = if store == "rocksdb" && ending == Ending::Killed { self.last } else { self.on_device };
@@ -90,7 +91,7 @@ struct Copied {
 }
 
 impl Acknowledged {
-    /// Notes a line of a writer.
+    /// Records a line of a writer's output.
     pub(super) fn note(&mut self, line: &str) {
         let mut words = line.split(' ');
         let (name, first, second) = (words.next(), words.next(), words.next());
@@ -148,7 +149,7 @@ impl Acknowledged {
         if self.commits == 0 { vec!["nothing was tried: no commit was acknowledged".into()] } else { Broken::new() }
     }
 
-    /// Forgets what was acknowledged in the database before, except the counts.
+    /// Discards what was acknowledged in the previous database, except the counts.
     pub(super) fn begin_database(&mut self) {
         let Self { commits, unknown, checked_copies, checked_unfinished, .. } = *self;
         *self = Self { commits, unknown, checked_copies, checked_unfinished, ..Self::default() };
@@ -201,9 +202,9 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
     broken
 }
 
-/// Checks a backup, a copy or a restored database, which the end of the process may have interrupted: it shows one commit, at
-/// least as new as the last one that was acknowledged before it was begun. An unfinished copy may also show none of the
-/// collections. A backup that is there is whole, finished or not, because its file gets its name last.
+/// Checks a backup, a copy or a restored database, which the end of the process may have interrupted: it shows one commit, not
+/// older than the last one that was acknowledged before its creation began. An unfinished copy may also show none of the
+/// collections. A backup that exists is complete, acknowledged or not, because its file is renamed last.
 fn copy(url: &str, name: &str, copied: &Copied) -> Result<Broken> {
     let (db, mut faults) = (Database::open(url)?, Broken::new());
     sound(&db, &mut faults)?;
@@ -233,7 +234,7 @@ fn copy(url: &str, name: &str, copied: &Copied) -> Result<Broken> {
 /// The prefix of the collections of a copy that is not complete; see [`slate_core::CopyTo::run`].
 const UNFINISHED: &str = "slate.copy.";
 
-/// Checks the database itself.
+/// Checks that the database contains each acknowledged commit of the log and each newest generation.
 fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) -> Result<()> {
     sound(db, broken)?;
     let numbers = log(db, broken)?;
@@ -241,7 +242,7 @@ fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) ->
         let there = numbers.get(writer).copied().unwrap_or_default();
         match there - *acknowledged_n {
             0 => {}
-            // The next commit was made, and the process was killed before it could acknowledge it.
+            // The process was killed between the next commit and its acknowledgement.
             1 => acknowledged.unknown += 1,
             _ => broken.push(format!(
                 "writer {writer}: commit {acknowledged_n} was acknowledged, the last one there is {there}"
@@ -256,7 +257,7 @@ fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) ->
             // `renamed` is dropped before it is created again.
             [] if *newest == 0 || collection == "renamed" => {}
             [(generation, documents)] if **documents == TOGETHER => {
-                // A rename that has begun may not have replaced the earlier one yet.
+                // An unacknowledged rename may not have replaced the earlier generation.
                 let is_settled = acknowledged.left.get(collection) != Some(&Left::Either);
                 if *generation < newest && is_settled {
                     broken.push(format!("{collection} has generation {generation}, {newest} was acknowledged"));
@@ -275,7 +276,7 @@ fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) ->
     Ok(())
 }
 
-/// Checks that what an acknowledged build, creation or rename has made is there, and what an acknowledged drop has removed is not.
+/// Checks that the results of acknowledged builds, creations and renames exist, and those of acknowledged drops do not.
 fn definitions(db: &Database, acknowledged: &Acknowledged, broken: &mut Broken) -> Result<()> {
     let names = db.list_collection_names()?;
     let index = db.collection::<Document>("log").list_indexes()?.into_iter().find(|index| index.name == INDEX);
@@ -284,7 +285,7 @@ fn definitions(db: &Database, acknowledged: &Acknowledged, broken: &mut Broken) 
             (INDEX, index) => index.as_ref().is_some_and(|index| index.state == IndexState::Ready),
             (name, _) => names.iter().any(|known| known == name),
         };
-        // An index that is being built is not absent, and not there.
+        // An index that is being built is neither absent nor present.
         let is_absent = if name == INDEX { index.is_none() } else { !is_present };
         match left {
             Left::Present if !is_present => broken.push(format!("{name} was made, and is not there")),
@@ -333,7 +334,8 @@ fn sound(db: &Database, broken: &mut Broken) -> Result<()> {
     Ok(())
 }
 
-/// Checks that no commit of the log is there in part or missing between others. Returns the last number of each writer.
+/// Checks that each commit of the log is complete and that none is missing between others. Returns the last number of each
+/// writer.
 fn log(db: &Database, broken: &mut Broken) -> Result<BTreeMap<i32, i64>> {
     // All collections are read in one snapshot, because a copy may be a live database.
     let snapshot = db.snapshot()?;
@@ -390,7 +392,7 @@ fn log(db: &Database, broken: &mut Broken) -> Result<BTreeMap<i32, i64>> {
     Ok(numbers.into_iter().map(|(writer, (_, last))| (writer, last)).collect())
 }
 
-/// Writes once more.
+/// Checks that the database accepts a write.
 fn next_write(db: &Database) -> Result<()> {
     let after = db.collection::<Document>("after");
     after.update_one(doc! { "_id": 1 }, doc! { "$inc": { "kills": 1 } }).upsert().run()?;

@@ -1,4 +1,4 @@
-//! A device that loses what was not synced: which bytes those are, and what is there after the power was cut.
+//! A device that loses unsynced bytes: records which bytes are synced, and changes the files as a power cut can.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ const SECTOR: usize = 512;
 
 const SOURCE: &str = include_str!("../../shim/device.c");
 
-/// Compiles the library that is loaded into the writing process, with the C compiler of the system.
+/// Compiles the library that is loaded into the writing process with the system's C compiler `cc`, and returns its path.
 pub(super) fn compile(folder: &Path) -> io::Result<PathBuf> {
     let (source, library) = (folder.join("device.c"), folder.join("device.so"));
     fs::write(&source, SOURCE)?;
@@ -25,19 +25,19 @@ pub(super) fn compile(folder: &Path) -> io::Result<PathBuf> {
     Ok(library)
 }
 
-/// How many bytes of each file are certain to be on the device, by the number of the file.
+/// By inode, the number of bytes at the beginning of the file that are certain to be on the device.
 #[derive(Debug, Default)]
 pub(super) struct Synced(HashMap<u64, u64>);
 
 impl Synced {
-    /// Everything in the folder is on the device.
+    /// Returns the state in which all bytes of the files in the folder are on the device.
     pub(super) fn all(folder: &Path) -> io::Result<Self> {
         let files = files(folder)?;
         let lengths = files.iter().map(|file| file.metadata().map(|metadata| (metadata.ino(), metadata.len())));
         lengths.collect::<io::Result<_>>().map(Self)
     }
 
-    /// Adds what the library has noted.
+    /// Adds the syncs that the library has written to its log.
     pub(super) fn read(&mut self, log: &Path) -> io::Result<()> {
         for line in fs::read_to_string(log)?.lines() {
             let mut words = line.split(' ');
@@ -56,7 +56,7 @@ impl Synced {
         Ok(())
     }
 
-    /// Changes the files in the folder to what is there after the power was cut. Returns how many bytes were at risk.
+    /// Changes the files in the folder as a power cut can. Returns the number of unsynced bytes.
     pub(super) fn cut(&self, folder: &Path, random: &mut fastrand::Rng) -> io::Result<u64> {
         let mut at_risk = 0;
         for file in files(folder)? {
@@ -79,14 +79,14 @@ impl Synced {
     }
 }
 
-/// Changes the bytes of a file behind those that are synced: all are lost, or the last ones, or some sectors, which are then zeros or
-/// something else, or none.
+/// Damages the unsynced bytes of a file as a power cut can: removes all or the last of them, overwrites some sectors with zeros or
+/// random bytes, or changes nothing.
 fn tear(bytes: &mut Vec<u8>, synced: usize, random: &mut fastrand::Rng) {
     match random.u8(..5) {
         0 => bytes.truncate(synced),
         1 => bytes.truncate(random.usize(synced..=bytes.len())),
         lost @ (2 | 3) => {
-            // Sectors begin at multiples of their size. What is synced of the first one stays.
+            // Sectors begin at multiples of their size. The synced bytes of the first one stay.
             for start in
                 (synced / SECTOR * SECTOR..bytes.len()).step_by(SECTOR).filter(|_| random.bool()).collect::<Vec<_>>()
             {

@@ -1,8 +1,8 @@
-//! Fills the device of a process that writes to RocksDB, and makes room again, several times.
+//! Makes the device of a process that writes to RocksDB full, and frees it again, several times.
 //!
-//! The writing process has the library `shim/device.c`, which refuses each write to the database as long as a file exists that the process
-//! creates and removes. While it exists, writes fail with `Full` and reads go on; when it is gone, writes work again, because RocksDB looks every five
-//! seconds whether there is room. Then the process ends as if it were killed, and the database has exactly what was acknowledged.
+//! The library `shim/device.c` is loaded into the writing process and refuses each write to the database while a certain file exists, which the
+//! process creates and removes. Meanwhile writes fail with `Full`, and reads succeed. After its removal writes succeed again, because RocksDB checks
+//! every five seconds for free space. Then the process ends as if it were killed, and the database must contain exactly the acknowledged documents.
 
 use std::{
     collections::BTreeSet,
@@ -19,12 +19,12 @@ use slate_core::{Collection, Database, Durability, Error, ErrorKind, Result};
 use super::{device::compile, url};
 use crate::Broken;
 
-/// Which program to run, and how often its device is full.
+/// The program to run, and how often its device is full.
 #[derive(Clone, Debug)]
 pub struct FullDeviceTrial {
     /// The program that writes when it gets the arguments `--full-device FOLDER FILE ROUNDS`.
     pub program: PathBuf,
-    /// How often the device is full.
+    /// The number of times that the device becomes full.
     pub rounds: u32,
 }
 
@@ -65,7 +65,7 @@ pub fn fill(trial: &FullDeviceTrial) -> io::Result<Broken> {
     Ok(broken)
 }
 
-/// Returns the `_id`s of the documents, after a write that works.
+/// Returns the `_id`s of the documents. Fails unless a write succeeds.
 fn stored(db: &Database) -> Result<BTreeSet<i64>> {
     db.collection::<Document>("after").insert_one(&doc! {})?;
     ids(&db.collection(COLLECTION))
@@ -75,11 +75,11 @@ fn ids(log: &Collection<Document>) -> Result<BTreeSet<i64>> {
     log.find(doc! {}).run()?.map(|found| Ok(found?.get_i64("_id").unwrap_or(-1))).collect()
 }
 
-/// What the process does: writes until its device is full, and again when there is room, and reports each document that was acknowledged. Then
-/// it ends as if it were killed.
+/// Runs the writing process: writes until its device is full, and again when it is not, and prints each acknowledged document. Then ends as if it
+/// were killed.
 ///
 /// # Errors
-/// The errors of opening and reading the database, and of writes while there is room.
+/// Fails if the database cannot be opened or read, or if a write fails while the device is not full.
 pub fn write_to_full_device(folder: &Path, full: &Path, rounds: u32) -> Result<()> {
     /// Writes before the device is full, and while it is.
     const SOME: u32 = 20;

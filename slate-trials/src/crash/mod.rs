@@ -1,8 +1,9 @@
-//! Ends a process that writes, by a kill at a random time or at a place in the code, and checks what is there when its database is opened again: every acknowledged commit,
-//! nothing of a commit without the rest of it, no gap, indexes that agree with their documents, and a next write that works.
+//! Ends a writing process, by a kill at a random time or at a place in the code, and opens its database again. Checks that every acknowledged commit
+//! exists, that each commit is complete, that none is missing between others, that indexes agree with their documents, and that the next write
+//! succeeds.
 //!
-//! The writing process is this program with the argument `--writer`. It reports each acknowledged commit on its standard output, and
-//! before that each one that it begins.
+//! The writing process is this program with the argument `--writer`. It prints each acknowledged commit on its standard output, and before some
+//! changes that they begin.
 
 mod check;
 #[cfg(unix)]
@@ -42,7 +43,7 @@ pub struct CrashTrial {
     pub program: PathBuf,
     /// `redb` or `rocksdb`.
     pub store: String,
-    /// How many processes are killed. They write one after the other, 32 into each database.
+    /// The number of processes that are killed. They write one after the other, 32 into each database.
     pub kills: u32,
     /// The seed of the times of the kills and of what the writers do.
     pub seed: u64,
@@ -52,20 +53,20 @@ pub struct CrashTrial {
 /// a writer lives.
 const KILLS_PER_DATABASE: u32 = 32;
 
-/// The longest time that a writer lives.
+/// Maximum time from the start of a writer to its kill.
 const LONGEST_LIFE: Duration = Duration::from_millis(900);
 
-/// The longest time until the first commit, on a machine that is busy with other work.
+/// Maximum time until a writer's first commit, on a machine that is busy with other work.
 const LONGEST_START: Duration = Duration::from_secs(10);
 
-/// The longest time until a writer comes to the place at which it ends. Most places are passed by one of 14 actions.
+/// Maximum time until a writer reaches the place at which it ends. Only one of 14 random actions passes most of the places.
 const LONGEST_WAY: Duration = Duration::from_secs(4);
 
-/// The greatest numbers of times that a writer passes a place before it ends there. Some places are passed once in a life, others with each
-/// commit.
+/// Exclusive limits, of which one is drawn, of the random number of times that a writer passes a place before it ends there. A process passes some
+/// places once, others with each commit.
 const MOST_PASSES: [u32; 4] = [1, 1, 4, 40];
 
-/// Kills writers; returns the promises that were broken, at the first kill that shows any. `report` gets a line from time to time.
+/// Kills writers until a promise is broken; returns the broken promises. `report` receives lines about the progress.
 pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let mut acknowledged = Acknowledged::default();
@@ -84,10 +85,10 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
         let place = if random.bool() { places.next() } else { None };
         let most = random.choice(MOST_PASSES).unwrap_or(1);
         let place = place.map(|place| (place, random.u32(0..most)));
-        // Files as short as these are compacted whole otherwise.
+        // Without this, files as short as these are never compacted in steps.
         let steps = random.bool().then(|| "steps-of-short-files=return".to_owned());
         let mut writer = Writer { place, ways: steps, ..Writer::new(&trial.program, &trial.store, seed) };
-        // A process that ends at a place lives until it comes there.
+        // The time for reaching a place does not include the start of the process.
         writer.lives_from_first_commit = place.is_some();
         let life = if place.is_some() { LONGEST_WAY } else { LONGEST_LIFE.mul_f64(random.f64()) };
         let (lines, end) = match writer.ended(folder.path(), life) {
@@ -129,14 +130,14 @@ struct Writer<'w> {
     program: &'w Path,
     store: &'w str,
     seed: u64,
-    /// The place in the code at which it ends, and how often it passes it before.
+    /// The place in the code at which it ends, and how often it passes the place before.
     place: Option<(&'static str, u32)>,
-    /// The ways that it takes, as the crate `fail` reads them.
+    /// Further fail points, in the notation of the crate `fail`.
     ways: Option<String>,
     environment: Vec<(&'static str, String)>,
     /// Whether it may end because a write fails.
     may_fail: bool,
-    /// Whether its life begins with the first commit that it acknowledges.
+    /// Whether the time until its kill begins with its first acknowledged commit.
     lives_from_first_commit: bool,
 }
 
@@ -154,7 +155,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Starts the process, and kills it after this time, unless it ends before. Returns its lines, and how it ended.
+    /// Starts the process, and kills it after `life` unless it ends before. Returns the lines of its output, and how it ended.
     fn ended(&self, folder: &Path, life: Duration) -> std::io::Result<(Vec<String>, End)> {
         let seed = self.seed;
         let place = self.place.map(|(place, passes)| format!("{place}={passes}*off->return"));
@@ -175,7 +176,7 @@ impl<'w> Writer<'w> {
             // The last line may be cut off.
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             let tell = |_: &String| {
-                // Nobody may wait for it.
+                // Fails if nothing waits for the first line.
                 let _ = first.send(());
             };
             lines.inspect(tell).collect::<Vec<String>>()
@@ -188,7 +189,7 @@ impl<'w> Writer<'w> {
         while Instant::now() < end && writer.try_wait()?.is_none() {
             thread::sleep(Duration::from_millis(2));
         }
-        // A writer that ends at a point has no exit code, as one that was killed.
+        // A writer that ends at a place in the code or is killed has no exit code.
         match writer.try_wait()?.and_then(|status| status.code()) {
             Some(writer::FAILED) if self.may_fail => {}
             Some(code) => {
@@ -201,10 +202,10 @@ impl<'w> Writer<'w> {
         let status = writer.wait()?;
         let lines = reading.join().map_err(|_| std::io::Error::other("reading the output failed"))?;
         let end = match (signal(status), self.place) {
-            // By a code, if it may fail.
+            // `None` is an exit code, of a writer that may fail.
             (None | Some(SIGKILL), _) => End::Killed,
             (Some(SIGABRT), Some((place, _))) => End::AtPlace(place),
-            // Such as one whose stack is too short, or that reads outside of its memory.
+            // For example a stack overflow or a segmentation fault.
             _ => return Err(std::io::Error::other(format!("the writer (seed {seed}) ended by itself: {status}"))),
         };
         Ok((lines, end))
@@ -219,7 +220,8 @@ enum End {
     AtPlace(&'static str),
 }
 
-/// Returns the signal that has ended the process. A place in the code ends it by `SIGABRT`, also where there are no signals.
+/// Returns the signal that ended the process, if any. Without Unix, a negative exit code counts as `SIGABRT`, by which a place in the code ends the
+/// process.
 fn signal(status: std::process::ExitStatus) -> Option<i32> {
     #[cfg(unix)]
     return std::os::unix::process::ExitStatusExt::signal(&status);

@@ -2,7 +2,7 @@
 
 use crate::Broken;
 
-/// The places that each store passes, in the crates `slate-core` and `slate-store`.
+/// The places in `slate-core` and `slate-store` that are passed on every store.
 const OF_EACH_STORE: [&str; 9] = [
     "after-apply",
     "after-commit",
@@ -18,11 +18,11 @@ const OF_EACH_STORE: [&str; 9] = [
 /// The places in the compaction of redb's files.
 const OF_REDB: [&str; 3] = ["before-commit-of-a-step", "between-passes-of-steps", "between-rewritten-chunks"];
 
-/// The kills of a run in which each place must have ended a process. Half of the processes have a place, so each place has its turn in at
-/// least 20 of them.
+/// In a run with this many kills, each place must have ended a process. Half of the processes have a place, so each place is chosen at
+/// least 20 times.
 const KILLS_THAT_REACH_ALL: u32 = 500;
 
-/// How many processes have ended at each place.
+/// The number of processes that ended at each place.
 #[derive(Debug)]
 pub(super) struct Places {
     ended: Vec<(&'static str, u32)>,
@@ -36,7 +36,7 @@ impl Places {
         Self { ended: OF_EACH_STORE.iter().chain(own).map(|place| (*place, 0)).collect(), next: 0 }
     }
 
-    /// Returns a place, each in its turn.
+    /// Returns the next place, in rotation.
     pub(super) fn next(&mut self) -> Option<&'static str> {
         self.next = (self.next + 1) % self.ended.len();
         self.ended.get(self.next).map(|(place, _)| *place)
@@ -47,13 +47,14 @@ impl Places {
         self.ended.iter_mut().filter(|(known, _)| *known == place).for_each(|(_, ended)| *ended += 1);
     }
 
-    /// Returns the numbers, for people.
+    /// Describes the numbers for a report.
     pub(super) fn summary(&self) -> String {
         let places: Vec<String> = self.ended.iter().map(|(place, ended)| format!("{place} {ended}")).collect();
         format!("ended at {}", places.join(", "))
     }
 
-    /// Returns the places at which no process of a long run has ended: nothing was tried there.
+    /// Returns a broken promise for each place at which no process ended; none if the run has fewer than [`KILLS_THAT_REACH_ALL`]
+    /// kills.
     pub(super) fn unreached(&self, kills: u32) -> Broken {
         let unreached = self.ended.iter().filter(|(_, ended)| *ended == 0 && kills >= KILLS_THAT_REACH_ALL);
         unreached.map(|(place, _)| format!("nothing was tried: no process has ended at {place}")).collect()

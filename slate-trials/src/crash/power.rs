@@ -1,12 +1,12 @@
 //! Cuts the power of a process that writes to RocksDB, or lets its device fail.
 //!
-//! A library (`shim/device.c`) that is loaded into the process notes up to which length each file is synced. The process is killed, and then what was
-//! not synced is taken from its files: as a whole, from some place on, or some sectors of it, which become zeros or something else. RocksDB only
-//! appends to its files, so the length is enough. Names of files are not lost: it is not tried that a device loses the creation or renaming of a
-//! file whose folder was not synced.
+//! A library (`shim/device.c`) that is loaded into the process records up to which length each file is synced. The process is killed, and then its
+//! files lose unsynced bytes: all of them, those from some offset on, or some sectors, which become zeros or random bytes. RocksDB only appends to
+//! its files, so the length is enough. Names of files are not lost: the trial does not cover the loss of a file's creation or renaming whose
+//! folder was not synced.
 //!
-//! In half of the lives the device is also set to fail: from some write, sync or renaming on, from some read on, or both, if the life lasts so
-//! long, each one ends with an error.
+//! In half of the processes the device also fails: each write, sync and renaming after a random one returns an error, or each read after a random
+//! one, or both.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -18,32 +18,32 @@ use super::{
 };
 use crate::Broken;
 
-/// What to cut, and how often.
+/// The program whose power is cut, and how often.
 #[derive(Clone, Debug)]
 pub struct PowerTrial {
     /// The program that writes when it gets the arguments `--writer FOLDER STORE SEED`.
     pub program: PathBuf,
-    /// How often the power is cut.
+    /// The number of power cuts.
     pub cuts: u32,
     /// The seed of the times of the cuts, of what is lost, and of what the writers do.
     pub seed: u64,
 }
 
-/// No space is left on the device.
+/// The error `ENOSPC`: no space is left on the device.
 const FULL: u32 = 28;
 
-/// The device fails.
+/// The error `EIO`: the device fails.
 const BROKEN: u32 = 5;
 
-/// The greatest number of writes, syncs and renamings before the device fails.
+/// Maximum number of writes, syncs and renamings before the device fails.
 const MOST_WRITES: u32 = 3_000;
 
-/// The greatest number of reads before the device fails. RocksDB has most of what it reads in memory.
+/// Maximum number of reads before the device fails. It is smaller because RocksDB reads mostly from memory.
 const MOST_READS: u32 = 1_000;
 
 const STORE: &str = "rocksdb";
 
-/// Cuts the power; returns the promises that were broken, at the first cut that shows any. `report` gets a line from time to time.
+/// Cuts the power until a promise is broken; returns the broken promises. `report` receives lines about the progress.
 ///
 /// # Errors
 /// Fails if the system has no C compiler, or a file cannot be read or written.

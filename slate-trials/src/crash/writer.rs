@@ -14,16 +14,16 @@ use slate_core::{Access, Database, Durability, Index, RenameTarget, Result};
 /// Threads that commit to the log.
 const WRITERS: i32 = 4;
 
-/// Documents that each call of the other thread writes together.
+/// Documents that [`source`] returns, which one call writes.
 pub(super) const TOGETHER: i32 = 200;
 
-/// The exit code of a writer of which a write has failed.
+/// The exit code of a writer after a failed write.
 pub(super) const FAILED: i32 = 3;
 
 /// Writes until the process is killed.
 ///
 /// # Panics
-/// If the database cannot be opened or a write fails, which the parent sees by the end of the process.
+/// If the database cannot be opened or a write fails. The parent detects it by the end of the process.
 #[allow(clippy::panic, reason = "the parent process reports it")]
 pub fn write(folder: &Path, store: &str, seed: u64) {
     let _points = fail::FailScenario::setup();
@@ -46,7 +46,7 @@ pub fn write(folder: &Path, store: &str, seed: u64) {
 fn fail(result: Result<()>) {
     if let Err(error) = result {
         eprintln!("a write failed: {error:?}");
-        // Another program takes the place of this one, because `exit` would free what RocksDB's other threads use.
+        // Replaces this program by another one: `exit` would free memory that RocksDB's other threads use.
         #[cfg(unix)]
         let _ = std::os::unix::process::CommandExt::exec(
             std::process::Command::new("sh").args(["-c", &format!("exit {FAILED}")]),
@@ -55,10 +55,10 @@ fn fail(result: Result<()>) {
     }
 }
 
-/// Writes a line in one piece.
+/// Writes a line to standard output in one call.
 fn say(line: String) {
     let mut output = std::io::stdout().lock();
-    // The parent has closed its end: the kill follows.
+    // Fails if the parent has closed the pipe, before the kill.
     let _ = output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
 }
 
@@ -70,7 +70,7 @@ fn prepare(db: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Documents that are written together and have the same generation.
+/// Returns the documents of a generation, which one call writes.
 fn source(generation: i64) -> Vec<Document> {
     (0..TOGETHER).map(|id| doc! { "_id": id, "generation": generation }).collect()
 }
@@ -111,7 +111,7 @@ fn commits(db: &Database, writer: i32, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Commits numbered documents that need not be on the device. The last ones may be lost, none between others.
+/// Makes `Deferred` commits of numbered documents. A crash may lose the last ones, but none between others.
 fn deferred(db: &Database) -> Result<()> {
     let last = db.collection::<Document>("deferred").find(doc! {}).sort(doc! { "_id": -1 }).first()?;
     let first = last.and_then(|last| last.get_i64("_id").ok()).unwrap_or_default() + 1;
@@ -126,7 +126,7 @@ fn deferred(db: &Database) -> Result<()> {
                 say(format!("deferred {n}"));
                 n += 1;
             }
-            // The first commit creates the collection, beside other changes of the catalog.
+            // The first commit creates the collection, which can conflict with other changes of the catalog.
             Err(error) if error.is_retryable() || error.kind() == slate_core::ErrorKind::Conflict => {}
             Err(error) => return Err(error),
         }
@@ -140,8 +140,8 @@ pub(super) const INDEX: &str = "kind_1_n_-1";
 /// The number of the next generation, backup or copy, above those of earlier processes.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Changes definitions, replaces collections, and copies the database, all the time. Before a change of what exists it says `begins`,
-/// and after it `present` or `absent`: a kill in between may leave either.
+/// Repeatedly changes definitions, replaces collections, and copies the database. Prints `begins` before something is created or
+/// dropped, and `present` or `absent` after it: a kill in between may leave either state.
 fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(!seed);
     let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
@@ -251,7 +251,7 @@ fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<(
     }
 }
 
-/// Compacts as a whole, or in steps of which the last ones may be left for the next call.
+/// Compacts the database at once, or in steps that may end before the compaction is complete.
 fn compact(db: &Database, random: &mut fastrand::Rng) -> Result<()> {
     if random.bool() {
         return db.compact();
@@ -264,16 +264,17 @@ fn compact(db: &Database, random: &mut fastrand::Rng) -> Result<()> {
     .map(drop)
 }
 
-/// The database beside the first one that is opened and closed, and its collection.
+/// The name of a second database, which is repeatedly opened and closed, and of its collection.
 pub(super) const BESIDE: &str = "beside";
 
-/// The documents of a generation in that database.
+/// Number of documents of a generation in that database.
 pub(super) const SPREAD: i32 = 300;
 
-/// How many generations are left there.
+/// Number of older generations that stay in that database.
 const KEPT: i64 = 6;
 
-/// Writes a generation of documents between those of the ones before, whose pages are split by that, and closes the database.
+/// Writes a generation of documents and closes the database. Their keys lie between those of the earlier generations, so that
+/// pages are split.
 fn beside(folder: &Path, store: &str, generation: i64) -> Result<()> {
     let db = Database::open(&super::url_of(store, folder, BESIDE))?;
     let documents: Vec<Document> = (0..SPREAD)

@@ -9,7 +9,7 @@ use super::{
     input::{Input, listed},
 };
 
-/// What a field of a command is.
+/// The kind of a command's field.
 #[derive(Clone, Copy)]
 enum Field {
     Filter,
@@ -27,7 +27,7 @@ enum Field {
     Updates,
     Deletes,
     Indexes,
-    /// Operations of `bulkWrite`, and the collections that they are about.
+    /// Operations of `bulkWrite`; `Collections` are the collections that they name.
     Operations,
     Collections,
     Namespace,
@@ -40,7 +40,7 @@ use Field::{
     Path, Pipeline, Projection, Sort, Update, Updates,
 };
 
-/// Commands that are executed, with fields that they have; all that `docs/operators.md` lists.
+/// The commands that `docs/operators.md` lists, with some of their fields.
 const COMMANDS: &[(&str, &[(&str, Field)])] = &[
     ("aggregate", &[("pipeline", Pipeline), ("cursor", Cursor), ("let", Any), ("collation", Collation)]),
     ("bulkWrite", &[("ops", Operations), ("nsInfo", Collections), ("ordered", Flag), ("errorsOnly", Flag)]),
@@ -102,7 +102,7 @@ const ON_DATABASES: [&str; 7] =
 
 const NAMES: [&str; 4] = ["c", "d", "e", "c.d"];
 
-/// A command from its grammar, perhaps with damaged bytes, on a database with a few documents.
+/// Executes a command of the grammar, possibly with damaged bytes, on a database with a few documents.
 pub(super) fn command(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let Ok(command) = RawDocumentBuf::try_from(&made(&mut input)) else { return Verdict::Refused };
@@ -115,7 +115,8 @@ pub(super) fn command(data: &[u8]) -> Verdict {
     verdict
 }
 
-/// A message with a command: alone, with a list of documents apart from it, as an old query, or compressed; perhaps with damaged bytes.
+/// Parses a message with a command: alone, with a separate section of documents, as `OP_QUERY`, or compressed; possibly with damaged
+/// bytes.
 pub(super) fn message(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let mut command = made(&mut input);
@@ -139,13 +140,13 @@ pub(super) fn message(data: &[u8]) -> Verdict {
         }
         // A query: flags, the namespace, how many documents are skipped and returned.
         2 => [&[0; 4][..], b"admin.$cmd\0", &[0; 4], &(-1_i32).to_le_bytes(), &document(&command)].concat(),
-        // Compressed by nothing: the op code, the length, the compressor.
+        // Compressed with the compressor "noop": the op code, the length, the compressor.
         _ => {
             let inner = [vec![0; 5], document(&command)].concat();
             [&2013_i32.to_le_bytes()[..], &length(inner.len()), &[0], &inner].concat()
         }
     };
-    // The op codes of `slate_server::fuzz::message`, by their numbers: a query, compressed, a message.
+    // The numbers by which `slate_server::fuzz::message` selects the op code: query, compressed, message.
     let op_code = match kind {
         0 | 1 => 2,
         2 => 0,
@@ -155,7 +156,7 @@ pub(super) fn message(data: &[u8]) -> Verdict {
     if slate_server::fuzz::message(&bytes) { Verdict::Accepted } else { Verdict::Refused }
 }
 
-/// Returns the command that the input begins with as a text, or one from the grammar.
+/// Returns the command that the input contains as a text, or one of the grammar.
 fn made(input: &mut Input<'_>) -> Document {
     if let Some(Bson::Document(command)) = input.text_value() {
         return command;

@@ -1,5 +1,5 @@
-//! Makes `fuzz/corpus`: the inputs with which fuzzers begin, as texts. Those of the query language come from the scripts of slate-core's
-//! tests: for each operator that a script uses and the target accepts, the shortest examples that have all of them.
+//! Writes `fuzz/corpus`: the inputs with which fuzzers begin, as texts. Those of the query language come from the scripts of
+//! slate-core's tests: a few short examples that together contain every operator that the scripts use and the target accepts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use super::{TARGETS, Verdict};
 /// The longest input in bytes.
 const LONGEST: usize = 400;
 
-/// Examples that come from no script.
+/// Examples that do not come from scripts: target, name, and text.
 const WRITTEN: [(&str, &str, &str); 19] = [
     ("config", "memory", "url = 'memory:'\n"),
     (
@@ -70,7 +70,7 @@ const WRITTEN: [(&str, &str, &str); 19] = [
     ("sort", "paths", "{\"a\":1,\"b.c.d\":-1}"),
 ];
 
-/// Commands; the target `message` begins with the same.
+/// Commands, the examples of the targets `command` and `message`.
 const COMMANDS: [&str; 12] = [
     "{\"find\":\"c\",\"filter\":{\"a\":{\"$gt\":0}},\"sort\":{\"a\":-1},\"projection\":{\"a\":1},\"limit\":1}",
     "{\"aggregate\":\"c\",\"pipeline\":[{\"$group\":{\"_id\":\"$a\",\"n\":{\"$sum\":1}}}],\"cursor\":{}}",
@@ -86,7 +86,7 @@ const COMMANDS: [&str; 12] = [
     "{\"listCollections\":1,\"filter\":{\"name\":\"c\"},\"cursor\":{\"batchSize\":1}}",
 ];
 
-/// Operands that some expression takes.
+/// Operands, of which each expression operator should accept one.
 const OPERANDS: [&str; 46] = [
     "1",
     "[1,2]",
@@ -136,7 +136,7 @@ const OPERANDS: [&str; 46] = [
     "{\"vars\":{\"x\":1},\"in\":\"$$x\"}",
 ];
 
-/// Operands that some condition or update of a field takes.
+/// Operands, of which each filter or update operator should accept one.
 const FIELD_OPERANDS: [&str; 16] = [
     "1",
     "\"a\"",
@@ -156,7 +156,7 @@ const FIELD_OPERANDS: [&str; 16] = [
     "{\"$type\":\"date\"}",
 ];
 
-/// Returns for each operator the first call that is accepted.
+/// Returns for each operator the call with the first operand that the target accepts. Leaves out operators without one.
 fn accepted_calls(
     names: &BTreeSet<&str>,
     operands: &[&str],
@@ -168,7 +168,7 @@ fn accepted_calls(
     names.iter().filter_map(|name| operands.iter().map(|operand| call(name, operand)).find(is_accepted)).collect()
 }
 
-/// The calls of a target's operators, in texts of some calls each.
+/// Returns the accepted calls of a target's operators, in texts of up to eight calls each.
 fn calls(target: &str) -> Vec<String> {
     let joined = |calls: Vec<String>, begin: &str, end: &str| {
         calls.chunks(8).map(|calls| format!("{begin}{}{end}", calls.join(","))).collect::<Vec<String>>()
@@ -190,7 +190,7 @@ fn calls(target: &str) -> Vec<String> {
     }
 }
 
-/// Writes the corpus into a folder, one of each target. Removes nothing: what was found stays.
+/// Writes the corpus into `folder`, with a subfolder for each target. Removes nothing, so that inputs that a fuzzer has found stay.
 ///
 /// # Errors
 /// Fails if the scripts cannot be read or the folder cannot be written to.
@@ -235,12 +235,13 @@ pub fn write(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What scripts have for each target.
+/// The examples of the scripts, by target.
 #[derive(Default)]
 struct Examples(BTreeMap<&'static str, BTreeSet<String>>);
 
 impl Examples {
-    /// Adds what a line of a script has: a command, its collection, and arguments, of which the first ones have no name before them.
+    /// Adds the examples in a line of a script: a command, its collection, and arguments, of which the first ones have no name before
+    /// them.
     fn add(&mut self, line: &str) {
         let parts = parts(line);
         let words: Vec<&str> = parts.iter().map_while(Part::word).collect();
@@ -297,8 +298,8 @@ impl Examples {
         }
     }
 
-    /// Returns few examples that together have every operator of the target that any of them has: always the one with the most operators
-    /// that are missing, the shortest first. Their names are those of their first new operator.
+    /// Returns a few accepted examples, by name, that together contain every operator in the accepted examples. Repeatedly takes the one
+    /// with the most missing operators, among equals the shortest, and names it after its first missing operator.
     fn chosen(&self, target: &str, is_accepted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
         let Some(texts) = self.0.get(target) else { return Vec::new() };
         let operators: BTreeSet<&str> = OperatorKind::ALL.into_iter().flat_map(OperatorKind::names).collect();
@@ -363,7 +364,7 @@ fn parts(line: &str) -> Vec<Part> {
     parts
 }
 
-/// Returns where the value ends that the text begins with: behind its last bracket.
+/// Returns the length of the value that the text begins with: the offset after its closing bracket.
 fn end_of_value(text: &str) -> usize {
     let (mut depth, mut is_in_string, mut is_escaped) = (0_usize, false, false);
     for (at, character) in text.char_indices() {

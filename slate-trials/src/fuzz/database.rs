@@ -1,4 +1,4 @@
-//! The databases that targets work on.
+//! The databases of the targets.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,8 @@ thread_local! {
     static DATABASE: RefCell<Option<Database>> = const { RefCell::new(None) };
 }
 
-/// Calls `work` with a database that holds some documents of every type, with indexes and without, and stays as it is.
+/// Calls `work` with a database of documents with values of every type, in a collection with indexes and in one
+/// without. It is shared by all inputs, so `work` must not change it.
 pub(super) fn with_database<R>(work: impl FnOnce(&Database) -> R) -> R {
     let db = DATABASE.with_borrow_mut(|cached| cached.get_or_insert_with(filled).clone());
     work(&db)
@@ -30,7 +31,7 @@ pub(super) fn filled() -> Database {
     db
 }
 
-/// Returns what the fixed part of a target must have.
+/// Returns the value of a result in the fixed part of a target. Panics on an error, which is a fault.
 #[track_caller]
 pub(super) fn right<T>(result: slate_core::Result<T>) -> T {
     match result {
@@ -45,7 +46,7 @@ pub(super) fn fault(what: &str) -> ! {
     panic!("{what}")
 }
 
-/// A folder for the files of one input.
+/// Creates a temporary folder for the files of one input.
 pub(super) fn folder() -> tempfile::TempDir {
     right(tempfile::tempdir().map_err(slate_core::Error::custom))
 }

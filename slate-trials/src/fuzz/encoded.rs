@@ -1,4 +1,4 @@
-//! Bytes that are stored: documents, records, index keys.
+//! Targets for stored bytes: documents, records, index keys.
 
 use bson::{Bson, RawDocumentBuf, doc};
 use slate_core::{Database, Index};
@@ -9,7 +9,7 @@ use slate_query::{
 
 use super::{Verdict, database::right, input::Input};
 
-/// A document, perhaps with damaged bytes: it is stored, if it is one, and then read.
+/// Inserts a document, possibly with damaged bytes, and checks that an inserted one is found.
 pub(super) fn document(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let whole = input.argument_document(&[], 0);
@@ -27,7 +27,7 @@ pub(super) fn document(data: &[u8]) -> Verdict {
     Verdict::of(&inserted)
 }
 
-/// A record as it is stored, perhaps with damaged bytes, or any bytes: it is read.
+/// Reads arbitrary bytes as a record, then a stored record, possibly with damaged bytes.
 pub(super) fn stored(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let document = input.argument_document(&[], 0).to_vec().unwrap_or_default();
@@ -49,7 +49,8 @@ fn read(record: &[u8]) -> usize {
     count
 }
 
-/// The key of some values with its type bits, perhaps with damaged bytes, or any bytes: it is decoded, and skipped.
+/// Decodes arbitrary bytes as a key with its type bits, then the key of some values, possibly with damaged bytes.
+/// Decoding and skipping must agree.
 pub(super) fn key(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let mut values = input.text_list().unwrap_or_default();
@@ -74,7 +75,7 @@ pub(super) fn key(data: &[u8]) -> Verdict {
     if decoded > 0 { Verdict::Accepted } else { Verdict::Refused }
 }
 
-/// Decodes a key, and returns how many of its bytes were decoded.
+/// Decodes a key up to its end or the first error, and returns the number of bytes that were decoded.
 fn decode(key: &[u8], bits: &[u8], direction: Direction) -> usize {
     let (mut rest, mut reader) = (key, TypeReader::new(bits));
     while !rest.is_empty() {

@@ -15,8 +15,8 @@ use super::{
 const CHECKSUM: usize = 8;
 const HEAD: usize = 12;
 
-/// A backup of a database in memory with some bytes replaced. With its old checksum it is refused, or it is what it was. With a new one
-/// its entries are what an attacker may have written: it is refused, or it opens, and nothing of it panics.
+/// Opens a backup of a database in memory with some bytes replaced. With its old checksum it must be refused or have the same content.
+/// With a new checksum its entries are like an attacker's: it may be refused or open, but no call may panic.
 pub(super) fn backup(data: &[u8]) -> Verdict {
     thread_local! {
         static BACKUP: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
@@ -53,7 +53,7 @@ pub(super) fn backup(data: &[u8]) -> Verdict {
     Verdict::of(&opened)
 }
 
-/// The entries of a backup as they lie in it.
+/// Returns the entries of a backup, each as its bytes.
 fn entries(whole: &[u8]) -> Vec<&[u8]> {
     let mut entries = Vec::new();
     let mut rest = whole.get(HEAD..whole.len().saturating_sub(CHECKSUM + HEAD)).unwrap_or_default();
@@ -75,7 +75,7 @@ fn joined(whole: &[u8], entries: &[&[u8]]) -> Vec<u8> {
     [head, &entries.concat(), &[0xff; HEAD], &[0; CHECKSUM]].concat()
 }
 
-/// A backup without some entries, or with some twice, or with their values exchanged.
+/// Returns a backup with some entries removed, repeated or swapped.
 fn reordered(whole: &[u8], input: &mut Input<'_>) -> Vec<u8> {
     let mut entries = entries(whole);
     for _ in 0..=input.byte() % 3 {
@@ -90,7 +90,7 @@ fn reordered(whole: &[u8], input: &mut Input<'_>) -> Vec<u8> {
     joined(whole, &entries)
 }
 
-/// A backup with one entry whose key or value is damaged, mostly one of the catalog's, which come first.
+/// Returns a backup with one damaged entry, mostly an entry of the catalog, which come first.
 fn with_damaged_entry(whole: &[u8], mut input: Input<'_>) -> Vec<u8> {
     let mut entries = entries(whole);
     let count = if input.byte().is_multiple_of(4) { entries.len() } else { entries.len().min(8) };
@@ -98,7 +98,7 @@ fn with_damaged_entry(whole: &[u8], mut input: Input<'_>) -> Vec<u8> {
     let Some(entry) = entries.get(at) else { return whole.to_vec() };
     let (head, body) = entry.split_at(HEAD.min(entry.len()));
     let mut damaged = input.damage(body);
-    // Its lengths stay right.
+    // The lengths in its head stay valid.
     damaged.resize(body.len(), 0);
     let damaged = [head, &damaged].concat();
     if let Some(entry) = entries.get_mut(at) {
@@ -116,7 +116,7 @@ fn sign(backup: &mut [u8]) {
     *checksum = sum.to_le_bytes();
 }
 
-/// A file of redb with some bytes replaced: an error, a fault that `verify` reports, or what it was.
+/// Opens a redb file with some bytes replaced. The result must be an error, a fault that `verify` reports, or the old content.
 pub(super) fn catalog(data: &[u8]) -> Verdict {
     thread_local! {
         static FILE: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
@@ -141,7 +141,7 @@ pub(super) fn catalog(data: &[u8]) -> Verdict {
     Verdict::of(&opened)
 }
 
-/// Reads and writes what may be damaged. Errors are right.
+/// Makes calls of many kinds on a database that may be damaged. Errors are allowed.
 fn use_everything(db: &Database) {
     let names = db.list_collection_names().unwrap_or_default();
     let _ = db.list_collections();

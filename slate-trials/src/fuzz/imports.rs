@@ -1,4 +1,4 @@
-//! What the tool reads from files: extended JSON, tables, dumps.
+//! Targets for files that the command-line tool reads: extended JSON, tables, dumps.
 
 use bson::{Bson, Document, RawDocumentBuf};
 use slate_cli::fuzz::documents;
@@ -9,7 +9,8 @@ fn verdict(read: &[RawDocumentBuf]) -> Verdict {
     if read.is_empty() { Verdict::Refused } else { Verdict::Accepted }
 }
 
-/// Documents in one of the notations that are read, perhaps with damaged bytes. Undamaged canonical ones are read as what they stand for.
+/// Reads documents in one of three notations, possibly with damaged bytes. Undamaged ones in canonical extended JSON must be read
+/// unchanged.
 pub(super) fn json(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     if let Some(b'{' | b'[') = data.first() {
@@ -20,7 +21,7 @@ pub(super) fn json(data: &[u8]) -> Verdict {
     let text = |document: &Document| match kind {
         0 => canonical(document.clone()),
         1 => Bson::Document(document.clone()).into_relaxed_extjson().to_string(),
-        // Close to the literals of the shell.
+        // Similar to the literals of MongoDB's shell.
         _ => document.to_string(),
     };
     let text = written.iter().map(text).collect::<Vec<_>>().join("\n");
@@ -38,10 +39,10 @@ fn canonical(document: Document) -> String {
     Bson::Document(document).into_canonical_extjson().to_string()
 }
 
-/// A table: names of columns, some with types, and rows; perhaps with damaged bytes.
+/// Reads a table: names of columns, some with types, and rows; possibly with damaged bytes.
 pub(super) fn csv(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
-    // Text is read as it is.
+    // Input that begins with a letter is the table itself.
     if data.first().is_some_and(u8::is_ascii_alphabetic) {
         return verdict(&documents("csv", data));
     }
@@ -59,7 +60,7 @@ pub(super) fn csv(data: &[u8]) -> Verdict {
     verdict(&documents(name, &input.perhaps_damaged(text.as_bytes())))
 }
 
-/// Returns a cell, mostly one that its column may have.
+/// Returns a cell, mostly a valid one for its column.
 fn cell(column: &str, input: &mut Input<'_>) -> String {
     match input.byte() % 8 {
         0 => String::new(),
@@ -70,7 +71,7 @@ fn cell(column: &str, input: &mut Input<'_>) -> String {
     }
 }
 
-/// A dump: documents one after the other, perhaps with damaged bytes.
+/// Reads a dump: documents one after the other, possibly with damaged bytes. An undamaged one must be read unchanged.
 pub(super) fn bson_dump(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let count = 1 + input.byte() % 4;

@@ -1,17 +1,18 @@
-//! Values and documents from arbitrary bytes. Each sequence of bytes gives one, so that a fuzzer that changes bytes changes values.
+//! Generates values and documents from arbitrary bytes. The same bytes always give the same value, so a fuzzer that changes bytes changes
+//! values.
 //!
-//! Bytes that begin with `{` or `[` and are a document or a list in MongoDB's notation give that value. They may end with a zero byte, behind
-//! which other input follows. The inputs of `fuzz/corpus` are such texts, so they can be read, and stay valid when the names or the
-//! number of operators change.
+//! Bytes that begin with `{` or `[` and are a document or a list in MongoDB's notation give that value. A zero byte ends such a text, and
+//! further input can follow it. The inputs of `fuzz/corpus` are such texts, so they can be read, and stay valid when the names or the number
+//! of operators change.
 
 use std::collections::BTreeSet;
 
 use bson::{Binary, Bson, DateTime, Decimal128, Document, Regex, Timestamp, oid::ObjectId, spec::BinarySubtype};
 
-/// Bytes that are consumed from their beginning. After their end every byte is 0.
+/// Bytes that are consumed from the front. After the last one, every further byte is 0.
 pub(super) struct Input<'d>(&'d [u8]);
 
-/// The greatest depth of a value.
+/// Maximum depth of a value.
 const DEPTH: u8 = 5;
 
 /// Names of fields.
@@ -32,7 +33,7 @@ impl<'d> Input<'d> {
         std::array::from_fn(|_| self.byte())
     }
 
-    /// Returns the value that the input begins with as a text, if it does, and consumes it.
+    /// Consumes and returns the value that the input begins with as a text; `None` if it begins otherwise.
     pub(super) fn text_value(&mut self) -> Option<Bson> {
         if !matches!(self.0.first(), Some(b'{' | b'[')) {
             return None;
@@ -44,7 +45,7 @@ impl<'d> Input<'d> {
         Some(value)
     }
 
-    /// Returns the list that the input begins with as a text, if it does, and consumes it.
+    /// Consumes and returns the list that the input begins with as a text; `None` if it begins otherwise.
     pub(super) fn text_list(&mut self) -> Option<Vec<Bson>> {
         let mut ahead = Self(self.0);
         let Some(Bson::Array(list)) = ahead.text_value() else { return None };
@@ -52,12 +53,12 @@ impl<'d> Input<'d> {
         Some(list)
     }
 
-    /// Returns an argument: the one in the text that the input begins with, or one whose names are operators or fields.
+    /// Returns the value that the input begins with as a text, or else a generated one whose names are operators or fields.
     pub(super) fn argument(&mut self, operators: &[&'static str]) -> Bson {
         self.text_value().unwrap_or_else(|| self.value(operators, 0))
     }
 
-    /// Returns an argument that is a document.
+    /// Returns the document that the input begins with as a text, or else a generated one.
     pub(super) fn argument_document(&mut self, operators: &[&'static str], depth: u8) -> Document {
         let mut ahead = Self(self.0);
         match ahead.text_value() {
@@ -69,7 +70,7 @@ impl<'d> Input<'d> {
         }
     }
 
-    /// Returns one of the choices.
+    /// Returns one of the choices; `otherwise` if there are none.
     pub(super) fn choice<T: Copy>(&mut self, choices: &[T], otherwise: T) -> T {
         let at = usize::from(self.byte()) % choices.len().max(1);
         choices.get(at).copied().unwrap_or(otherwise)
@@ -80,7 +81,7 @@ impl<'d> Input<'d> {
         if self.byte().is_multiple_of(2) { whole.to_vec() } else { self.damage(whole) }
     }
 
-    /// Returns a copy of `whole` with up to four runs of bytes replaced.
+    /// Returns a copy of `whole` with up to four runs of up to eight bytes replaced, which is sometimes also cut off.
     pub(super) fn damage(mut self, whole: &[u8]) -> Vec<u8> {
         let mut damaged = whole.to_vec();
         for _ in 0..=self.byte() % 4 {
@@ -95,7 +96,7 @@ impl<'d> Input<'d> {
         damaged
     }
 
-    /// Returns the name of an operator or a field.
+    /// Returns the name of one of the operators or of a field.
     fn name(&mut self, operators: &[&'static str]) -> String {
         let choice = usize::from(self.byte());
         let name = match operators.get(choice % (operators.len() + FIELDS.len())) {
@@ -105,7 +106,7 @@ impl<'d> Input<'d> {
         name.to_owned()
     }
 
-    /// Returns a document whose names are operators or fields.
+    /// Returns a generated document of up to three fields, whose names are operators or fields.
     pub(super) fn document(&mut self, operators: &[&'static str], depth: u8) -> Document {
         let fields = self.byte() % 4;
         (0..fields).map(|_| (self.name(operators), self.value(operators, depth + 1))).collect()

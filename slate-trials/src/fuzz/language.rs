@@ -1,4 +1,4 @@
-//! Filters, updates, projections, sorts, pipelines, expressions and definitions of indexes.
+//! Targets for filters, updates, projections, sorts, pipelines, expressions and definitions of indexes.
 
 use bson::{Bson, DateTime, Document, RawDocumentBuf, doc, oid::ObjectId};
 use slate_core::{Hint, Index, OperatorKind, Result, UpdateModifications};
@@ -35,17 +35,18 @@ pub(super) fn documents() -> Vec<Document> {
     documents.chain([doc! { "_id": 99 }]).collect()
 }
 
-/// Returns the rows with every value that only equals itself by its text, such as NaN.
+/// Returns the rows as texts, which are equal also where values such as NaN are not.
 fn shown(rows: Result<Vec<Document>>) -> Result<Vec<String>> {
     Ok(rows?.iter().map(|row| row.to_string()).collect())
 }
 
-/// Returns a document as it is sent.
+/// Returns a document as BSON bytes; `None` for another value.
 fn raw(value: &Bson) -> Option<RawDocumentBuf> {
     value.as_document().and_then(|document| document.try_into().ok())
 }
 
-/// Whether two calls have the same result: random numbers, new ids and the time differ from call to call.
+/// Returns whether two calls have the same result: whether the text has no operator for random numbers, new ids or the
+/// time.
 fn is_constant(text: &str) -> bool {
     !["$rand", "$sampleRate", "$$NOW", "$createObjectId", "$currentDate"].iter().any(|name| text.contains(name))
 }
@@ -66,7 +67,7 @@ fn keys(input: &mut Input<'_>, names: &[&'static str]) -> Document {
     (0..count).map(&mut key).collect()
 }
 
-/// A filter finds the same documents with indexes and without.
+/// Checks that a filter finds the same documents with indexes and without.
 pub(super) fn filter(data: &[u8]) -> Verdict {
     let filter = Input::new(data).argument_document(&listed(OperatorKind::Filter.names()), 0);
     with_database(|db| {
@@ -79,7 +80,7 @@ pub(super) fn filter(data: &[u8]) -> Verdict {
             shown(find.collect())
         };
         let (indexed, plain) = (find("indexed", None), find("plain", Some(Hint::Forward)));
-        // A plan may not reach the document at which evaluating fails.
+        // If evaluation fails at one document, a plan that does not reach it may still succeed.
         if let (Ok(indexed), Ok(plain), true) = (&indexed, &plain, is_constant(&filter.to_string())) {
             assert_eq!(indexed, plain, "{filter}");
         }
@@ -91,7 +92,7 @@ pub(super) fn filter(data: &[u8]) -> Verdict {
     })
 }
 
-/// Returns the operators of an update: mostly as the grammar has them, or any.
+/// Returns the operators of an update, mostly by the grammar, sometimes with any operands.
 fn operators(input: &mut Input<'_>) -> Document {
     let names: Vec<&'static str> = listed(OperatorKind::Update.names());
     if input.byte().is_multiple_of(8) {
@@ -117,7 +118,7 @@ fn operators(input: &mut Input<'_>) -> Document {
     (0..count).map(&mut operator).collect()
 }
 
-/// An update by operators or by stages, and its filter, in a transaction that is not committed.
+/// Executes an update by operators or by stages, in a transaction that is not committed.
 pub(super) fn update(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let update = match input.text_list() {
@@ -199,7 +200,7 @@ pub(super) fn expression(data: &[u8]) -> Verdict {
     })
 }
 
-/// Returns a stage: mostly as its grammar has it, or with any arguments.
+/// Returns a stage, mostly by its grammar, sometimes with any arguments.
 fn stage(input: &mut Input<'_>, depth: u8) -> Document {
     let expressions = listed(OperatorKind::Expression.names());
     let (accumulators, windows) = (OperatorKind::Accumulator.names(), OperatorKind::WindowFunction.names());
@@ -252,7 +253,7 @@ fn stage(input: &mut Input<'_>, depth: u8) -> Document {
     }
 }
 
-/// A pipeline. Its last stage may write into a collection, so it has a database of its own.
+/// Executes a pipeline, in a database of its own if its stages write.
 pub(super) fn pipeline(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let pipeline: Vec<Document> = match input.text_list() {
@@ -270,7 +271,7 @@ pub(super) fn pipeline(data: &[u8]) -> Verdict {
     if writes { run(&filled()) } else { with_database(run) }
 }
 
-/// The definition of an index, in a transaction that is not committed.
+/// Creates an index in a transaction that is not committed.
 pub(super) fn index(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
     let keys = keys(&mut input, &["a", "b", "c", "a.b", "b.c.d", "_id", "x", "$**", "a.$**", "$a"]);

@@ -1,6 +1,5 @@
-//! Everything that takes bytes or documents, called with arbitrary ones: nothing may panic, and where there are two ways to the same
-//! result, both must agree. `fuzz/` runs each target with libFuzzer; among the tests each gets some hundred random inputs and those of
-//! `fuzz/corpus`.
+//! Calls everything that takes bytes or documents with arbitrary ones: nothing may panic, and two ways to the same result must agree. `fuzz/` runs
+//! each target with libFuzzer; a test runs each with random inputs and those of `fuzz/corpus`.
 //!
 //! | module | task |
 //! |---|---|
@@ -27,7 +26,7 @@ mod target;
 pub use corpus::write as write_corpus;
 pub use target::{Target, Verdict, run};
 
-/// All targets. Each says which share of random inputs it accepts at least, because one that refuses almost everything at its first line tests nothing.
+/// All targets. Each has a minimum share of random inputs that it must accept, because a target that refuses almost everything tests nothing.
 pub const TARGETS: [Target; 19] = [
     Target { name: "backup", call: files::backup, accepted: 25 },
     Target { name: "bson_dump", call: imports::bson_dump, accepted: 50 },

@@ -1,4 +1,4 @@
-//! Configurations and URLs from their grammars.
+//! Targets for configurations and URLs, generated from their grammars.
 
 use std::cell::OnceCell;
 
@@ -11,7 +11,7 @@ use super::{
     input::Input,
 };
 
-/// The keys of a configuration, and values, some of them wrong.
+/// The keys of a configuration, with valid and wrong values.
 const SETTINGS: [(&str, &[&str]); 11] = [
     ("access", &["'create_or_open'", "'open'", "'read_only'", "'all'"]),
     ("durability", &["'sync'", "'deferred'", "1"]),
@@ -26,10 +26,10 @@ const SETTINGS: [(&str, &[&str]); 11] = [
     ("temp_directory", &["'/var/tmp'", "''", "7"]),
 ];
 
-/// A configuration file. Nothing is opened.
+/// Reads a configuration file. Nothing is opened.
 pub(super) fn config(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
-    // Text is read as it is.
+    // Input that begins with a letter is the file itself.
     let bytes = if data.first().is_some_and(u8::is_ascii_alphabetic) {
         data.to_vec()
     } else {
@@ -53,7 +53,7 @@ pub(super) fn config(data: &[u8]) -> Verdict {
     Verdict::of(&read)
 }
 
-/// A URL, opened for reading: of a database, a backup, or nothing. Nothing is created.
+/// Opens a URL for reading: of a database, a backup, or nothing. Nothing may be created.
 pub(super) fn url(data: &[u8]) -> Verdict {
     thread_local! {
         static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
@@ -61,7 +61,7 @@ pub(super) fn url(data: &[u8]) -> Verdict {
     let place = FOLDER.with(|cached| cached.get_or_init(with_databases).path().to_owned());
     let shown = place.display().to_string();
     let mut input = Input::new(data);
-    // Text is read as it is, but for the folder.
+    // Text with a colon is the URL, where `FOLDER` stands for the folder.
     let url = match std::str::from_utf8(data) {
         Ok(text) if text.contains(':') => text.replace("FOLDER", &shown),
         _ => address(&mut input, &shown),
@@ -85,7 +85,7 @@ fn with_databases() -> TempDir {
     folder
 }
 
-/// Returns a URL from its grammar: a scheme, what separates it, a path.
+/// Returns a URL from its grammar: a scheme, a separator, a path.
 fn address(input: &mut Input<'_>, folder: &str) -> String {
     if input.byte().is_multiple_of(16) {
         return input.text();

@@ -1,22 +1,22 @@
 use super::TARGETS;
 
-/// Something that takes bytes.
+/// A function under test that takes arbitrary bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its name, which is that of its folder in `fuzz/corpus`.
     pub name: &'static str,
-    /// What is called with the bytes. Panics if it finds a fault.
+    /// The function. Panics if it finds a fault.
     pub call: fn(&[u8]) -> Verdict,
-    /// The percentage of random inputs that it accepts at least.
+    /// Minimum percentage of random inputs that it accepts.
     pub accepted: usize,
 }
 
-/// Whether an input came to what its target is about, or was refused before.
+/// Whether an input reached the tested part of its target, or was refused before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The filter was executed, the file opened, a document read.
+    /// For example, the filter was executed, the file opened, or a document read.
     Accepted,
-    /// An error says what is wrong with the input.
+    /// The input was refused with an error.
     Refused,
 }
 

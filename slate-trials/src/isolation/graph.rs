@@ -19,7 +19,7 @@ enum Edge {
 /// The edges of each transaction, by its position.
 type Graph = Vec<Vec<(usize, Edge)>>;
 
-/// Returns what is wrong with the history under this isolation.
+/// Returns the promises of this isolation level that the history breaks.
 pub(super) fn check(executed: &Executed, isolation: Isolation) -> Broken {
     let mut broken = Broken::new();
     let graph = graph(executed, &mut broken);
@@ -89,7 +89,7 @@ fn graph(executed: &Executed, broken: &mut Broken) -> Graph {
     graph
 }
 
-/// Returns a cycle that the isolation does not allow: the transactions with the edge to the next one.
+/// Returns a cycle that the isolation level does not allow, if there is one: the transactions, each with the edge to the next one.
 fn cycle(graph: &Graph, isolation: Isolation) -> Option<Vec<(usize, Edge)>> {
     // A state is a transaction and the kind of edge by which it was reached. Under snapshot isolation no path has two read-write edges
     // one after the other, so each remaining cycle is forbidden.

@@ -1,4 +1,4 @@
-//! Random transactions, and what they have read.
+//! Executes random transactions and records what they read.
 
 use std::{
     collections::BTreeMap,
@@ -27,12 +27,12 @@ pub(super) struct Plan {
 /// A transaction that was committed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Committed {
-    /// Times of one clock: before it began, and after its commit was acknowledged.
+    /// Times of a logical clock: before the transaction began, and after its commit was acknowledged.
     pub(super) began: u64,
     pub(super) acknowledged: u64,
-    /// The numbers that it has appended to each list, in their order.
+    /// The numbers that it appended to each list, in order.
     pub(super) appended: BTreeMap<i32, Vec<i64>>,
-    /// The lists as it has read them, without what it had appended itself.
+    /// The lists that it read, without its own appends.
     pub(super) read: Vec<(i32, Vec<i64>)>,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct Committed {
 pub(super) struct Executed {
     pub(super) committed: Vec<Committed>,
     pub(super) conflicts: usize,
-    /// The transactions whose outcome the store did not tell.
+    /// The transactions that ended with `OutcomeUnknown`.
     pub(super) unknown: Vec<Committed>,
-    /// What a transaction has found that cannot be, whatever the others did.
+    /// Broken promises that a single transaction observed.
     pub(super) broken: Vec<String>,
     /// The longest time without a commit, and when the last one was acknowledged, since the history began.
     pub(super) longest_stall: Duration,
@@ -116,7 +116,7 @@ pub(super) fn execute(databases: &[Database], plan: &Plan) -> Result<Executed> {
         let runtime = runtime.map_err(slate_core::Error::custom)?;
         let shared = &shared;
         let clients = clients().map(|(client, db)| (client, aio::Database::from(db.clone())));
-        // The tasks borrow what they share, so each is a thread's own future on the runtime.
+        // The futures borrow shared data, so they cannot be spawned; a thread runs each on the runtime.
         thread::scope(|scope| {
             let handle = runtime.handle();
             let clients: Vec<_> = clients
@@ -151,7 +151,7 @@ impl Executed {
         self.committed.push(transaction);
     }
 
-    /// Finds out by the lists at the end which transactions with an unknown outcome were committed.
+    /// Adds the transactions with an unknown outcome whose appends are in the final lists to the committed ones.
     fn settle(&mut self, lists: &[(i32, Vec<i64>)]) {
         for transaction in &self.unknown {
             let appended =
@@ -183,14 +183,14 @@ impl<'s> Open<'s> {
         TransactionOptions::new().isolation(self.shared.plan.isolation).detached()
     }
 
-    /// Returns a new number for a list.
+    /// Returns a new number, and records that it is appended to a list.
     fn append(&mut self, list: i32) -> i64 {
         let number = self.shared.next.fetch_add(1, Ordering::SeqCst);
         self.found.appended.entry(list).or_default().push(number);
         number
     }
 
-    /// Notes a list that was read.
+    /// Records a list that was read. `None` is an empty list.
     fn read(&mut self, list: i32, document: Option<&Document>) {
         let elements =
             document.and_then(|document| document.get_array("list").ok()).map(Vec::as_slice).unwrap_or_default();
@@ -202,7 +202,7 @@ impl<'s> Open<'s> {
         }
     }
 
-    /// Returns the document of a list that was read with a new number at its end.
+    /// Returns the document of a list, as it was read, with a new number at the list's end.
     fn rewritten(&mut self, list: i32, document: Option<Document>) -> Document {
         let mut document = document.unwrap_or_else(|| doc! { "_id": list, "group": list % GROUPS });
         let mut numbers = document.get_array("list").cloned().unwrap_or_default();
@@ -211,7 +211,7 @@ impl<'s> Open<'s> {
         document
     }
 
-    /// Notes all lists that a predicate selects, of which some may not exist yet.
+    /// Records a read of all lists that a predicate selects. Lists without a document are empty.
     fn read_all(&mut self, documents: &[Document], is_selected: impl Fn(i32) -> bool) {
         for list in (0..LISTS).filter(|list| is_selected(*list)) {
             let found = documents.iter().find(|document| document.get_i32("_id").is_ok_and(|id| id == list));
@@ -236,7 +236,7 @@ impl<'s> Open<'s> {
         self.executed().acknowledged(found, self.shared.began.elapsed());
     }
 
-    /// Notes the outcome of a transaction.
+    /// Records the outcome of a transaction. Fails with an error that is neither a conflict nor an unknown outcome.
     fn ended(self, outcome: Result<()>) -> Result<()> {
         match outcome {
             Ok(()) => self.committed(),

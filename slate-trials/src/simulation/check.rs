@@ -1,4 +1,4 @@
-//! Checks what the transactions of a schedule saw.
+//! Checks the reads and commits of a schedule's transactions.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub(super) fn check(device: &SimulatedDevice, attempts: &[Attempt]) -> Result<()
             }
         }
     }
-    // Each key counts the commits that have written it: those that are known, and those that a failing device has made visible.
+    // Each key counts the commits that wrote it: the acknowledged ones, and those that a failing device made visible.
     let Some((_, last)) = commits.last_key_value() else { return Ok(()) };
     for (key, counted) in last {
         let writes = |attempt: &&Attempt| attempt.writes.iter().any(|(written, _)| written == key);

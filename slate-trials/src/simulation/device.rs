@@ -1,4 +1,4 @@
-//! A local store whose steps take time and can fail, and which has what is on the device after a crash.
+//! A simulated local store: its steps can wait and fail, and after a crash it has at least the commits that are on the device.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ pub(super) struct Counter {
 /// The state of all keys.
 pub(super) type State = BTreeMap<u8, Counter>;
 
-/// A commit as it was when it became visible.
+/// A commit's version, and the state of all keys when it became visible.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Commit {
     pub(super) version: Version,
@@ -46,9 +46,9 @@ pub(super) struct SimulatedDevice {
     flushing: Flushing,
     sabotage: Sabotage,
     retains: Retains,
-    /// What was there when the device was opened.
+    /// The state when the device was opened.
     begin: Commit,
-    /// Never locked while another thread can run: the scheduler does not switch between its lock and its release.
+    /// An ordinary mutex: the scheduler does not switch threads while it is locked.
     log: Mutex<DeviceLog>,
 }
 
@@ -59,21 +59,21 @@ struct DeviceLog {
     /// Snapshots of the commits, if they are retained.
     snapshots: Vec<MemorySnapshot>,
     durable: Version,
-    /// The calls that are left until one fails, and how; `None` if none does.
+    /// The number of calls up to the one that fails, and how it fails; `None` if none does.
     failure: Option<(usize, Failure)>,
     has_failed: bool,
 }
 
 #[derive(Clone, Copy)]
 enum Failure {
-    /// Nothing is applied.
+    /// The call fails before it applies its writes.
     Before,
-    /// What was to be applied is visible, and may be lost.
+    /// The call fails after it applied its writes: they are visible, but a crash may lose them.
     After,
 }
 
 impl SimulatedDevice {
-    /// Creates an empty device. A failure, and when it comes, are drawn.
+    /// Creates an empty device. Whether and when a call fails is drawn from `random`.
     pub(super) fn new(random: &mut Rng, sabotage: Sabotage, retains: Retains) -> Self {
         Self::over(LocalMemory::default(), Commit::default(), random, sabotage, retains)
     }
@@ -88,8 +88,8 @@ impl SimulatedDevice {
         Self { memory, flushing, sabotage, retains, begin, log }
     }
 
-    /// Returns the device as it is after a crash: with the commits up to one that is drawn, among them all that are on the device. `None`
-    /// if it records none.
+    /// Returns the device after a crash: with the commits up to a random one, including all that are on the device. `None` if no
+    /// snapshots are retained.
     pub(super) fn after_crash(&self, random: &mut Rng) -> Option<Self> {
         let (sabotage, retains) = (self.sabotage, self.retains);
         let (commit, snapshot) = {
@@ -107,7 +107,7 @@ impl SimulatedDevice {
         Some(next)
     }
 
-    /// Returns the device without one of its keys.
+    /// Returns the device without one of its counters, as [`Sabotage::TornCommit`] demands.
     fn torn(self, random: &mut Rng) -> Option<Self> {
         let begin = self.begin.clone();
         let device = Arc::new(Self { sabotage: Sabotage::None, ..self });
@@ -119,7 +119,7 @@ impl SimulatedDevice {
         Some(Self::over(memory, begin, random, Sabotage::TornCommit, device.retains))
     }
 
-    /// Returns what was there when the device was opened.
+    /// Returns the state when the device was opened.
     pub(super) fn begin(&self) -> &Commit {
         &self.begin
     }
@@ -132,7 +132,7 @@ impl SimulatedDevice {
         self.log().has_failed
     }
 
-    /// Returns each commit, after what was there at the beginning.
+    /// Returns the state when the device was opened, then each commit.
     pub(super) fn commits(&self) -> Vec<Commit> {
         self.log().commits.clone()
     }
@@ -141,7 +141,7 @@ impl SimulatedDevice {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call that can fail. Returns how it fails.
+    /// Counts a call that can fail. Returns how it fails; `None` if it does not.
     fn failure(&self) -> Option<Failure> {
         let mut log = self.log();
         let (left, failure) = log.failure.as_mut()?;
@@ -171,7 +171,7 @@ pub(super) fn state_of(view: &impl View) -> Result<State> {
     Ok(state)
 }
 
-/// A handle on the device that the store owns.
+/// The handle through which the store uses the device.
 pub(super) struct Handle(pub(super) Arc<SimulatedDevice>);
 
 fn failed() -> Error {
@@ -202,7 +202,7 @@ impl LocalStore for Handle {
             return Err(Error::Io(Box::new(Context::new("the simulated device failed"))));
         }
         let version = device.memory.apply(changes, durability)?;
-        // Others may see the commit before this one goes on, but not another commit.
+        // Readers may see the commit before this thread continues, but no further commit can happen.
         let snapshot = device.memory.snapshot()?;
         let mut state = state_of(&snapshot)?;
         if device.sabotage == Sabotage::LostWrite {

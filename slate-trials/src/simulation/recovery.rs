@@ -1,4 +1,4 @@
-//! Checks what is there after a crash, by the results of the transactions before it, and not by what the device has recorded.
+//! Checks the state after a crash against the results of the transactions before it, independently of the device's records.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{
     device::{Commit, Counter, Handle, SimulatedDevice, State, state_of},
 };
 
-/// What the layer shows when it is opened again.
+/// The state that the layer shows when it is opened again.
 pub(super) struct Recovered {
     version: Version,
     state: State,
@@ -28,7 +28,7 @@ impl Recovered {
     }
 }
 
-/// Whether a commit is there after a crash. Counters only grow, so a greater value includes a smaller one.
+/// Which part of a commit exists after a crash. Counters only grow, so a greater value includes a smaller one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Whole,
@@ -45,8 +45,8 @@ fn presence(attempt: &Attempt, found: &Recovered) -> Presence {
     }
 }
 
-/// Fails with a sentence about the first promise that was broken: each acknowledged `Sync` commit is there, no commit is there in part or
-/// without one before it, versions do not go back, and each counter and its stamp are those of one commit.
+/// Fails with a sentence about the first broken promise: each acknowledged `Sync` commit exists, no commit exists in part or without an
+/// earlier one, versions do not decrease, and each counter and its stamp come from one commit.
 pub(super) fn check_recovered(
     begin: &Commit,
     attempts: &[Attempt],

@@ -49,7 +49,8 @@ fn key(random: &mut Random) -> [u8; 2] {
     u16::try_from(random.below(8_000)).unwrap().to_be_bytes()
 }
 
-/// Counts within bounds that repeat, as those of an index's values do, and within random bounds.
+/// Compares counts with the model, within bounds that repeat, like those of an index's values, and within random
+/// bounds.
 fn check_counts(view: &impl View, model: &Model, random: &mut Random) {
     let usual = [[0, 0], [3, 0], [8, 0], [30, 0]];
     for (keyspace, keys) in [A, B].into_iter().zip(model) {

@@ -56,7 +56,7 @@ pub fn cursors_over_several_ranges_are_at_the_edges_of_each<S: Store>(fixture: &
     for edge in [Edge::First, Edge::Last] {
         let mut opened = Vec::new();
         while let Some(rest) = ranges.get(opened.len()..).filter(|rest| !rest.is_empty()) {
-            // A store that opens cursors one at a time has nothing to show here.
+            // `None`: the store does not open several cursors at once, so there is nothing to test.
             let Some(cursors) = view.cursors(A, rest, edge, 1_000).unwrap() else { return };
             assert!(!cursors.is_empty() && cursors.len() <= rest.len());
             opened.extend(cursors);

@@ -88,7 +88,8 @@ pub fn concurrent_committers_are_all_durable<S: Store>(fixture: &Fixture<S>) {
     }
 }
 
-/// Checks only that the backup is created: how to open it depends on the backend and is tested there.
+/// Checks only that the backup is created, because how to open it depends on the backend; the backend's own tests open
+/// it.
 pub fn a_backup_succeeds_during_an_open_transaction<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "2")]);
@@ -111,9 +112,9 @@ pub fn a_backup_succeeds_during_an_open_transaction<S: Store>(fixture: &Fixture<
     );
 }
 
-/// What lies in the folder of a backup while it is written can only be read by its user.
+/// While a backup is written, only its user can read the unfinished files in its folder.
 pub fn a_backup_is_private_until_it_is_complete<S: Store>(fixture: &Fixture<S>) {
-    /// Backups that are made until the other thread has looked while one was written.
+    /// Maximum number of backups until the other thread has seen one while it was written.
     const ATTEMPTS: usize = 1_000;
     let store = fixture.open();
     if !store.capabilities().backup {
@@ -127,7 +128,7 @@ pub fn a_backup_is_private_until_it_is_complete<S: Store>(fixture: &Fixture<S>) 
         while !is_over.load(Ordering::SeqCst) {
             for entry in fs::read_dir(&folder).unwrap() {
                 let entry = entry.unwrap();
-                // A complete backup has a number as its name, and is as readable as any file.
+                // A complete backup is named by a number, and its permissions are not checked.
                 if entry.file_name().to_string_lossy().parse::<usize>().is_err() && is_private(&entry) {
                     drafts.fetch_add(1, Ordering::SeqCst);
                 }
@@ -152,7 +153,8 @@ pub fn a_backup_is_private_until_it_is_complete<S: Store>(fixture: &Fixture<S>) 
     }
 }
 
-/// Returns false if the entry is gone.
+/// Asserts that only the owner has access, and returns true; false if the entry is gone. Other systems than Unix are
+/// not checked.
 fn is_private(entry: &fs::DirEntry) -> bool {
     let Ok(metadata) = entry.metadata() else { return false };
     #[cfg(unix)]

@@ -15,7 +15,7 @@ pub struct Fixture<S> {
 }
 
 impl<S: Store> Fixture<S> {
-    /// Creates the directory.
+    /// Creates the directory, below the system's temporary directory.
     ///
     /// # Panics
     ///

@@ -66,7 +66,7 @@ pub fn writes_over_a_limit_fail_and_the_transaction_stays_usable<S: Store>(fixtu
         let Err(error @ Error::TooLarge(_)) = transaction.put(B, b"k", &large) else { panic!("the write succeeded") };
         assert!(!error.is_retryable() && error.to_string().contains(&large.len().to_string()), "{error}");
     }
-    // A key that is too long can be loaded: it does not exist.
+    // Loading a key that is too long succeeds and finds nothing.
     assert!(single(&transaction.view(), A).get(&long).is_none());
     assert!(matches!(transaction.delete(A, &long), Err(Error::TooLarge(_))));
     transaction.put(A, b"later", b"").unwrap();

@@ -98,7 +98,7 @@ const LOADS: [fn() -> Vec<u32>; 9] = [
     Vec::new,
 ];
 
-/// Makes all loads with one reader, starting from each of them, and compares each value with the model.
+/// For each of [`LOADS`], makes it and all later ones with one reader, and compares each value with the model.
 fn check_loads(view: &impl View, model: &Model) {
     for first in 0..LOADS.len() {
         let mut points = single(view, A);
@@ -235,7 +235,7 @@ pub fn a_load_that_was_sent_ahead_has_what_a_load_has<S: Store>(fixture: &Fixtur
     check_ahead(&own.view());
 }
 
-/// Sends several loads, and awaits them in another order; and one whose keys are not those of the next load.
+/// Sends several loads ahead and awaits them in reverse order; then sends one ahead and loads other keys.
 fn check_ahead(view: &impl View) {
     let loads: [&[(Keyspace, &[u8])]; 4] =
         [&[(A, b"a"), (A, b"missing")], &[(A, b"c"), (A, b"b"), (A, b"c")], &[(B, b"a")], &[]];

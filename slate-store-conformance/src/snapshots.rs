@@ -53,7 +53,7 @@ fn commit_beside_readers<S: Store>(store: &S, keys: u8, rounds: u64) {
                         assert_eq!(entries.len(), usize::from(keys));
                     }
                     drop(view);
-                    // Leaves times during which no reader is active.
+                    // Leaves intervals in which no reader is active.
                     thread::yield_now();
                 }
             });
@@ -86,7 +86,7 @@ fn read_often(view: &impl View, model: &Model) {
     }
 }
 
-/// Covers all caches of a store.
+/// Reads often enough to use all caches of a store.
 pub fn repeated_reads_agree_with_each_snapshot<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut random = Random::new(11);
@@ -280,7 +280,7 @@ pub fn a_read_that_does_not_wait_shows_the_last_commit<S: Store>(fixture: &Fixtu
     assert_eq!(store.try_get(A, b"a", number).unwrap().flatten(), None);
 }
 
-/// Commits from within the steps: nothing that a commit needs is held there.
+/// Commits between the steps, when the compaction must not hold a lock that a commit needs.
 pub fn a_compaction_in_steps_lets_commits_pass_and_can_be_ended<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let (mut commits, mut is_complete) = (0_u8, false);

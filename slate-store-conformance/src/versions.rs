@@ -17,7 +17,7 @@ fn last(store: &impl Store) -> Version {
 
 pub fn a_commit_returns_the_version_at_which_it_is_visible<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    // The versions of a network's views are times, which pass between two views of one commit.
+    // On a remote store versions are timestamps, which differ even between two views of one commit.
     let is_same = |version: Version, before: Version| match store.capabilities().remote {
         true => version >= before,
         false => version == before,
@@ -115,7 +115,7 @@ pub fn the_last_stage_of_a_commit_knows_its_version<S: Store>(fixture: &Fixture<
                 last.write(A, &[(b"both", Some(&number)), (b"version", Some(&number))])
             })
             .unwrap();
-        // A store whose commits learn their version too late tells that of the view.
+        // A store that assigns versions after the last stage passes it the version of the view.
         assert!(if store.capabilities().commit_versions { told == version } else { told < version });
         let view = store.snapshot().unwrap();
         assert_eq!(number(&view, B, &told.0.to_be_bytes()), round);

@@ -13,7 +13,8 @@ use slate_store::{Bounds, Cursor, Durability, Edge, Store, Transaction, Transact
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Keys of several lengths, among them the empty key, keys that differ in one byte, and runs of 0xff.
+/// Returns a random key: lengths vary from 0 to 40 bytes, keys can differ in one byte, and long ones end with a run of
+/// 0xff.
 fn key(random: &mut Random) -> Vec<u8> {
     let letters = [0x00, b'a', b'b', 0xfe, 0xff];
     let length = match random.below(8) {
@@ -121,7 +122,7 @@ pub fn random_walks_over_uncommitted_writes_agree_with_a_btree_map<S: Store>(fix
         let mut transaction = begin(&store);
         for round in 0..600 {
             change(&mut transaction, &mut model, &mut random, round);
-            // Compares after each change, or only after several.
+            // Even seeds compare after each change, others only after several.
             if seed % 2 == 0 || random.below(20) == 0 {
                 walk(&transaction.view(), &model, &mut random);
             }

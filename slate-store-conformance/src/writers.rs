@@ -30,7 +30,7 @@ pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixt
     assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("4".into()), "the retry succeeds");
 }
 
-/// Reads, commits, flushes and drops go on while a transaction is open, also on its own thread.
+/// Reads, commits, flushes and drops complete while a transaction is open, also on the transaction's thread.
 pub fn nothing_waits_for_an_open_transaction<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, B, &[("x", "1")]);
@@ -48,7 +48,8 @@ pub fn nothing_waits_for_an_open_transaction<S: Store>(fixture: &Fixture<S>) {
     assert_eq!((all(&view, A), all(&view, B)), ("abc".into(), String::new()));
 }
 
-/// A deleted range is empty at the commit, whatever others have committed in it before, and conflicts with what they commit later.
+/// With the capability `ranges_conflict`, deleting a range also deletes keys that others committed in it before, and conflicts
+/// with transactions that write to it and commit later. Other stores delete only the keys of the view.
 pub fn a_deleted_range_conflicts_with_later_commits<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1"), ("b", "1"), ("c", "1")]);

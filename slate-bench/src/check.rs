@@ -21,10 +21,10 @@ pub enum Fetched {
     Values(Vec<Bson>),
 }
 
-/// Describes how a result is wrong.
+/// A description of the difference between a result and the expected one.
 pub type Wrong = String;
 
-/// Compares the summary of a result.
+/// Compares the summary of a result with the expected one. Sums of `_id`s count only if they are determined.
 ///
 /// # Errors
 /// Returns a description of the difference.

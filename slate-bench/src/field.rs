@@ -2,7 +2,7 @@
 
 use bson::Bson;
 
-/// A field of a record, `_id` aside.
+/// A field of a record other than `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Field {
     /// A string, nearly unique.
@@ -74,7 +74,7 @@ pub enum Value<'v> {
 }
 
 impl<'v> Value<'v> {
-    /// Returns the value of a scalar. `None` for values that no record has.
+    /// Converts a scalar. `None` for types that no scalar field of a record has.
     pub fn of(bson: &'v Bson) -> Option<Self> {
         match bson {
             Bson::Null => Some(Self::Null),
@@ -86,7 +86,7 @@ impl<'v> Value<'v> {
         }
     }
 
-    /// Returns whether a document's value equals this one. Integer widths do not matter.
+    /// Returns whether a document's value equals this one. Int32 and int64 are equal.
     pub fn is(&self, bson: &Bson) -> bool {
         match (self, bson) {
             (Self::Strs(strings), Bson::Array(elements)) => {

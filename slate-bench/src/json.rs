@@ -44,7 +44,7 @@ fn to_json(value: Value<'_>) -> Json {
     }
 }
 
-/// Parses a JSON text into the document that results are checked with.
+/// Parses a JSON text into a document that can be compared with a record.
 ///
 /// # Errors
 /// Fails if the text is not an object.
@@ -53,7 +53,7 @@ pub fn document(text: &str) -> Result<Document> {
     Ok(object.into_iter().map(|(name, value)| (name.clone(), from_json(&name, value))).collect())
 }
 
-/// Converts the JSON value of a field.
+/// Converts the JSON value of the field `name`: a number in a date's field becomes a date, an object null.
 pub fn from_json(name: &str, value: Json) -> Bson {
     match value {
         Json::Number(number) if name == Field::LastContactedAt.name() => {

@@ -16,7 +16,7 @@ pub struct Options {
     pub users: usize,
     /// Limit in bytes on the memory of the process. Runs the workload for data larger than memory instead of the usual one.
     pub memory_limit: Option<u64>,
-    /// How long threads work on data larger than memory, instead of the measurement of single operations.
+    /// The length of a soak run with data larger than memory, which replaces the measurement of single operations.
     pub soak: Option<Duration>,
     /// File for the course of a soak run.
     pub course: Option<PathBuf>,
@@ -92,7 +92,7 @@ pub enum Request {
     Help(String),
 }
 
-/// Smallest collection: the write rows change this many records.
+/// Minimum number of records per collection. The write rows then change at least ten.
 const FEWEST: u64 = 100;
 
 impl Options {
@@ -145,7 +145,8 @@ impl Options {
 }
 
 impl Options {
-    /// Returns how to open a database for this many users.
+    /// Returns the setup of a database for this many users. Without `--cache`, the cache has two fifths of the memory limit,
+    /// if there is one.
     pub fn setup(&self, users: usize) -> Setup {
         Setup { users, cache: self.cache.or(self.memory_limit.map(|limit| limit / 5 * 2)) }
     }

@@ -23,18 +23,18 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Starts measuring. `None` if the system does not report memory.
+    /// Returns the growth since `before`. `None` if the system does not report memory.
     pub fn since(before: Option<Memory>) -> Option<Self> {
         let (before, now) = (before?.resident, memory::memory()?);
         Some(Self { peak: now.peak.saturating_sub(before), held: now.resident.saturating_sub(before) })
     }
 }
 
-/// The growth for each size.
+/// The growth by number of records.
 pub type Peaks = BTreeMap<u64, Growth>;
 
-/// Runs this program again for each size after the first, to load only. Does nothing if memory cannot be measured or is
-/// not wanted.
+/// Runs this program again for each size after the first, only to load the records, and returns the growth. Returns
+/// nothing if memory cannot be measured or its rows are not selected.
 ///
 /// # Errors
 /// Fails if the program cannot be started or fails.

@@ -60,7 +60,7 @@ fn run<S: Subject>(program: &str, open: impl FnMut(&Path, Setup) -> Result<S>) -
     }
 }
 
-/// Prints, writes and draws the course of a soak run, beside those of earlier ones.
+/// Writes the course of a soak run to its file, then prints and draws it with the courses of earlier runs.
 fn finish(course: Course, options: &Options) -> Result<()> {
     if let Some(path) = &options.course {
         std::fs::write(path, serde_json::to_string(&course)?)?;

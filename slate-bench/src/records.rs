@@ -76,8 +76,7 @@ const FIRST_DATE: i64 = 1_704_067_200_000;
 const DATES: u64 = 365 * 86_400_000;
 
 impl Record {
-    /// Generates the record with this `_id` in a user's collection. Another `version` has other values under the same
-    /// `_id`.
+    /// Generates the record with this `_id` in a user's collection. Each `version` has other values for the same `_id`.
     pub fn new(seed: u64, user: usize, id: i64, version: u64) -> Self {
         let parts = [slate_bench_harness::number::count(user), id.unsigned_abs(), version];
         let mut rng = Rng::of(seed, &parts);

@@ -14,9 +14,9 @@ use crate::{TypedRecord, workload::ASYNC};
 
 type Typed = TypedRecord<DateTime>;
 
-/// Number of threads, and of tasks, that read and write together.
+/// Number of concurrent threads, and of concurrent tasks.
 const PARTIES: u64 = 64;
-/// Calls of each thread or task: nine reads by `_id`, then an update, and so on.
+/// Calls of each thread or task: of every ten, nine read by `_id` and one updates.
 const CALLS: u64 = 50;
 const LOOKUPS: usize = 1_000;
 

@@ -1,4 +1,4 @@
-//! What the log of changes costs the writes that it logs.
+//! Measures the cost of the log of changes for the writes that it logs.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::{Change, Record, slate::create_indexes};
 /// Documents that each run writes.
 const WRITTEN: u64 = 1_000;
 
-/// What a row measures.
+/// A kind of writes, which two rows measure: with and without the log.
 struct Writes {
     name: &'static str,
-    /// Whether the documents are there before.
+    /// Whether the documents are inserted before the measurement and then changed.
     changes: bool,
     run: fn(&Bench<'_>) -> Result<()>,
 }
@@ -82,7 +82,7 @@ impl Bench<'_> {
         if variant == "logged" {
             self.database.enable_changes(ChangeLog::new())?;
         }
-        // The first write after the log was switched on finds out where it ends.
+        // Not measured: the first write after the log is enabled determines the log's end.
         let first = self.documents.first();
         first.map_or(Ok(()), |first| self.database.collection("first").insert_one(first).map(drop))?;
         self.database.collection::<RawDocumentBuf>("first").drop()?;

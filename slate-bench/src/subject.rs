@@ -230,7 +230,7 @@ pub trait Subject: Sized + Send {
         Ok(None)
     }
 
-    /// Returns another handle of the same database for another thread.
+    /// Returns another handle of the same database, for another thread. Unsupported if a database has only one handle.
     ///
     /// # Errors
     /// Fails with the database's own errors.

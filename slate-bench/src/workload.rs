@@ -9,7 +9,7 @@ use crate::{Field, Order, Record, Value};
 pub struct Condition {
     /// The field.
     pub field: Field,
-    /// The required value.
+    /// The condition on its value.
     pub test: Test,
 }
 
@@ -112,7 +112,7 @@ pub struct WriteRow {
     pub target: Target,
 }
 
-/// Records per write, if the collection has at least ten times as many.
+/// Maximum number of records per write: a tenth of a smaller collection.
 pub const WRITTEN: u64 = 1_000;
 
 /// The rows of the write table.
@@ -242,7 +242,7 @@ fn distinct(field: Field, sort: Option<Order>, filter: &[Condition]) -> Query {
     Query::Distinct { field, filter: filter.to_vec(), sort }
 }
 
-/// Number of `_id`s of the lookup row, if the collection has as many.
+/// Maximum number of `_id`s of the lookup row; a smaller collection has fewer.
 pub const LOOKUPS: usize = 1_000;
 
 /// Returns the rows for collections of this many records. The seed selects the `_id`s of the lookups.

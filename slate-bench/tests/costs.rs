@@ -175,8 +175,8 @@ fn a_limit_and_a_distinct_over_an_index_do_not_grow_with_the_collection() {
     assert_eq!(reads[0], reads[1]);
 }
 
-/// The files after loading and a flush, with two indexes. The bound leaves a fifth to the fill of pages, which depends on
-/// where redb splits them.
+/// Measures the files after loading and a flush, with two indexes. The limit allows for a fifth of unused space in pages,
+/// which depends on where redb splits them.
 #[test]
 #[cfg(feature = "redb")]
 fn a_redb_file_takes_at_most_600_bytes_per_document() {

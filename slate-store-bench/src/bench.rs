@@ -40,7 +40,7 @@ impl Row {
         Self { expected, ..self }
     }
 
-    /// Most samples of a row, however short they are.
+    /// Sets the maximum number of samples.
     pub(crate) fn at_most(self, most_runs: u32) -> Self {
         Self { most_runs, ..self }
     }
@@ -116,7 +116,8 @@ impl Bench {
         Rng::new(self.arguments.seed)
     }
 
-    /// Returns the clock options. Rows with several threads use the wall clock.
+    /// Returns the stopwatch for samples, with the clock of the command line. Rows with several threads use the wall
+    /// clock.
     pub(crate) fn clock(&self) -> Stopwatch {
         Stopwatch(self.arguments.clock)
     }
@@ -225,7 +226,7 @@ impl Bench {
         self.report.push(&self.section, None, Reported::new(name).failed(error));
     }
 
-    /// Adds a row about bytes, next to the bytes of the entries.
+    /// Adds a row with a size in bytes, and a note with the size `of` the keys and values.
     pub(crate) fn bytes(&mut self, name: &str, bytes: u64, of: u64) {
         if self.wants(name) {
             let note = format!("for {} of keys and values", format::bytes(of));

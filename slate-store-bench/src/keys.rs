@@ -67,7 +67,7 @@ pub(crate) fn value(number: u64, len: usize, random: &mut Rng) -> Vec<u8> {
     value
 }
 
-/// Returns the number at the start of a value; `u64::MAX`, which no value has, if the value is too short.
+/// Returns the number at the start of a value; `u64::MAX`, which no value has, if it is shorter than eight bytes.
 pub(crate) fn number(value: &[u8]) -> u64 {
     value.first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes))
 }

@@ -9,18 +9,18 @@ use crate::{
     documents, workload,
 };
 
-/// Returns the program of a store: parses the command line, measures keys and values, prints the tables and writes the
-/// report. Fails if a result was wrong.
+/// Runs the program of a key-value store: parses the command line, measures, prints the tables and writes the report.
+/// Returns failure if a result was wrong.
 pub fn run_keys_and_values<S: Subject>() -> ExitCode {
     run(S::about(), workload::run::<S>)
 }
 
-/// Returns the program of a document store.
+/// Runs the program of a document store, like [`run_keys_and_values`].
 pub fn run_documents<D: Documents>() -> ExitCode {
     run(D::about(), documents::run::<D>)
 }
 
-/// Returns the program of a store that also has documents.
+/// Runs the program of a store with keys and values and with documents.
 pub fn run_all<S: Subject, D: Documents>() -> ExitCode {
     run(S::about(), |bench| {
         workload::run::<S>(bench);

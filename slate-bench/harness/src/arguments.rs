@@ -53,7 +53,7 @@ pub struct Usage<'u> {
     pub options: &'u [(&'u str, &'u str)],
 }
 
-/// What the command line requests.
+/// The action that the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// Run the benchmark.

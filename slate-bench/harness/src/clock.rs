@@ -47,18 +47,18 @@ fn waited() -> Option<Duration> {
 /// How often an operation is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeat {
-    /// Least number of runs, unless `longest` is exceeded.
+    /// Minimum number of runs, unless `longest` is exceeded.
     pub runs: u32,
     /// Short operations are repeated until this much time was measured, up to 20 times `runs`.
     pub shortest: Duration,
-    /// After this much measured time no run starts, once there are five.
+    /// After this much measured time no further run starts, if there were at least five.
     pub longest: Duration,
     /// The clock.
     pub clock: Clock,
 }
 
 impl Repeat {
-    /// Wall clock, this many runs, at least 4 ms and at most 5 s in total.
+    /// Uses the wall clock and this many runs: measures at least 4 ms per run, and at most 5 s in total.
     pub fn times(runs: u32) -> Self {
         let runs = runs.max(1);
         let shortest = Duration::from_millis(4) * runs;

@@ -35,7 +35,7 @@ impl MemoryLimit {
         Self::within(Path::new(ROOT), &fs::read_to_string("/proc/self/cgroup")?, bytes)
     }
 
-    /// `membership` is the content of `/proc/self/cgroup`.
+    /// Moves this process into a new group below `root`. `membership` is the content of `/proc/self/cgroup`.
     fn within(root: &Path, membership: &str, bytes: u64) -> io::Result<Self> {
         let (version, before) = current(root, membership)
             .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "no memory control groups"))?;
@@ -51,7 +51,7 @@ impl MemoryLimit {
             Version::Two => ("memory.max", ("memory.swap.max", 0)),
         };
         fs::write(limit.group.join(limits), bytes.to_string())?;
-        // Not every system counts swap.
+        // Fails on systems that do not account for swap.
         let _ = fs::write(limit.group.join(swap.0), swap.1.to_string());
         join(&limit.group)?;
         Ok(limit)
@@ -78,7 +78,7 @@ fn join(group: &Path) -> io::Result<()> {
     fs::write(group.join("cgroup.procs"), std::process::id().to_string())
 }
 
-/// Returns the memory control group of this process.
+/// Returns the memory control group of this process and the version of its interface; `None` without one.
 fn current(root: &Path, membership: &str) -> Option<(Version, PathBuf)> {
     let mut groups = membership.lines().filter_map(|line| {
         let (_, line) = line.split_once(':')?;

@@ -22,10 +22,10 @@ use crate::{Align, Failure, Result, Rng, Samples, Table, error, format, number};
 
 /// A connection of one process with the database.
 pub trait Client {
-    /// What is measured, in this order. The name says how much one operation does.
+    /// The names of the measured operations, in order. A name states how much one execution does.
     const OPERATIONS: &'static [&'static str];
 
-    /// Makes a database with `records` records.
+    /// Creates the database with `records` records.
     ///
     /// # Errors
     /// Any error of the database.
@@ -37,18 +37,18 @@ pub trait Client {
     /// Any error of the database.
     fn execute(&mut self, operation: usize, records: u64, rng: &mut Rng) -> Result<()>;
 
-    /// What the client has counted since it was opened.
+    /// Returns the client's counters since it was opened.
     fn counts(&self) -> Counts;
 }
 
-/// What operations have taken, beside time.
+/// Counters of operations.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// The round trips to the cluster.
     pub round_trips: u64,
-    /// The requests of these: several can travel side by side.
+    /// The requests of these round trips, of which each can have several.
     pub requests: u64,
-    /// The attempts that followed conflicts.
+    /// The number of retries after conflicts.
     pub retries: u64,
 }
 
@@ -62,22 +62,22 @@ impl Counts {
     }
 }
 
-/// Returns ranges of numbers below `records`, each of at most `most`: what is inserted at a time.
+/// Splits the numbers below `records` into ranges of at most `most`, for one insert each.
 pub fn batches(records: u64, most: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
     (0..records.div_ceil(most)).map(move |batch| batch * most..records.min((batch + 1) * most))
 }
 
-/// Returns a number above those of the records that were prepared, which no other process has.
+/// Returns a random number above those of the prepared records. That two processes draw the same one is improbable.
 pub fn unused(records: u64, rng: &mut Rng) -> u64 {
     records + rng.below(1 << 52)
 }
 
-/// What is to be measured.
+/// The parsed command line.
 #[derive(Clone, Debug)]
 struct Options {
     /// The placement driver of the cluster.
     cluster: String,
-    /// The numbers of processes.
+    /// The numbers of processes, which are measured one after the other.
     processes: Vec<usize>,
     seconds: u64,
     records: u64,
@@ -85,7 +85,7 @@ struct Options {
     worker: Option<(String, u64)>,
 }
 
-/// What one process, or all together, have measured of one operation.
+/// The measurements of one operation, of one process or of all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Measured {
     times: Samples,
@@ -202,7 +202,7 @@ fn measure<C: Client>(options: &Options, open: impl Fn(&str) -> Result<C>) -> Re
     Ok(())
 }
 
-/// A copy of this program. It is ended with the value.
+/// A child process that runs this program. It is killed when the value is dropped.
 struct Worker {
     process: Child,
     input: ChildStdin,
@@ -245,13 +245,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It ends by itself when its input does; a failure here is that it has ended.
+        // Fails if the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Executes the operations that the input names, until it ends.
+/// Executes the operations whose numbers standard input has, until its end.
 fn work<C: Client>(client: &mut C, options: &Options, number: u64) -> Result<()> {
     let seed = u64::from(std::process::id());
     // The first call of a process reads the catalog.

@@ -41,7 +41,7 @@ pub struct Report {
 pub struct Section {
     /// Title: `"Queries"`.
     pub title: String,
-    /// Records per collection, if it distinguishes sections with the same title.
+    /// Records per collection, if there are sections for several sizes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// The rows.
@@ -111,13 +111,13 @@ impl Row {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Returns a copy for this variant.
+    /// Sets the variant.
     pub fn variant(mut self, variant: impl Into<String>) -> Self {
         self.variant = Some(variant.into());
         self
     }
 
-    /// Creates a row for a failed operation: unsupported if the error says so, wrong otherwise.
+    /// Sets the verdict of a failed operation: unsupported if the error is [`Unsupported`], wrong otherwise.
     pub fn failed(mut self, error: &Failure) -> Self {
         self.verdict = match Unsupported::reason(error) {
             Some(reason) => Verdict::Unsupported(reason.into()),
@@ -166,7 +166,7 @@ impl Report {
         self.sections.iter().find(|section| section.title == title && section.size == size)
     }
 
-    /// Returns all differences: where, and how.
+    /// Returns a line for each wrong row: its size, section and name, and the difference.
     pub fn wrong(&self) -> Vec<String> {
         let rows = self.sections.iter().flat_map(|section| section.rows.iter().map(move |row| (section, row)));
         rows.filter_map(|(section, row)| {

@@ -37,12 +37,12 @@ impl Rng {
         u64::try_from(wide >> 64).unwrap_or_default()
     }
 
-    /// Returns `true` with this probability in per cent.
+    /// Returns `true` with a probability of `chance` percent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// Returns one of several items.
+    /// Returns a random one of several items; the default value if there are none.
     pub fn pick<T: Copy + Default>(&mut self, from: &[T]) -> T {
         let place = self.below(crate::number::count(from.len()));
         usize::try_from(place).ok().and_then(|place| from.get(place)).copied().unwrap_or_default()

@@ -51,17 +51,17 @@ impl Samples {
         self.quantile(0.95)
     }
 
-    /// Returns the shortest time.
+    /// Returns the shortest time. Zero without times.
     pub fn min(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.iter().copied().min().unwrap_or_default())
     }
 
-    /// Returns the longest time.
+    /// Returns the longest time. Zero without times.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.iter().copied().max().unwrap_or_default())
     }
 
-    /// Returns the sum.
+    /// Returns the sum of the times.
     pub fn total(&self) -> Duration {
         Duration::from_nanos(self.nanoseconds.iter().sum())
     }

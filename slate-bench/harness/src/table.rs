@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-/// Escapes the bar, which would end the cell.
+/// Escapes bars and replaces line breaks by spaces: both would end the cell.
 fn escaped(cell: &str) -> String {
     cell.replace('|', "\\|").replace('\n', " ")
 }

@@ -89,7 +89,7 @@ fn counts<'r>(values: impl Iterator<Item = &'r str>) -> Rows {
     counts.into_iter().map(|(value, number)| vec![value.into(), counted(number)]).collect()
 }
 
-/// Returns the records of each value, in their order.
+/// Groups the records by a key, in the order of the keys. Within a group they keep their order.
 fn grouped<'r, K: Ord>(
     records: &'r [Record],
     key: impl Fn(&'r Record) -> K,

@@ -52,7 +52,7 @@ impl From<&str> for Cell {
 /// in different orders.
 ///
 /// # Errors
-/// Describes the first difference.
+/// Fails with a description of the first difference.
 pub fn check(mut found: Rows, expected: &Rows) -> std::result::Result<(), String> {
     found.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     if found.len() != expected.len() {

@@ -1,5 +1,5 @@
-//! Prints what a program in another language needs to answer the aggregations: a line of JSON for each question, with its SQL and its
-//! answer, then a line for each company, then one for each record of the first user.
+//! Prints the input of a program in another language that answers the aggregations: a line of JSON for each question, with its SQL
+//! and its answer, then a line for each company, then one for each record of the first user.
 
 use std::io::{BufWriter, Write, stdout};
 

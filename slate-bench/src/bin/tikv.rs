@@ -17,10 +17,10 @@ struct Client {
     db: Database,
 }
 
-/// The documents of one insert.
+/// Number of documents of one insert.
 const BATCH: u64 = 1_000;
 
-/// The documents that have one value of `group`.
+/// Number of documents that have one value of `group`.
 const GROUP: u64 = 100;
 
 fn number(of: u64) -> i64 {
@@ -62,7 +62,7 @@ impl processes::Client for Client {
         let rows = self.rows();
         let id = number(rng.below(records));
         let group = doc! { "group": number(rng.below((records / GROUP).max(1))) };
-        // Inserted documents are of no group, so that the others keep their sizes.
+        // Inserted documents belong to no group, so that the sizes of the groups do not change.
         let mut inserted = || {
             let n = processes::unused(records, rng);
             let mut document = record(format!("{n:x}"), n, records);

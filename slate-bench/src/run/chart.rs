@@ -6,7 +6,7 @@ use slate_bench_harness::{
     format,
 };
 
-/// Converts the medians of a report, lent ones where there are two, into one series per size.
+/// Returns a chart of a report's medians with one series per size. Rows of owned results are left out.
 pub fn of(report: &Report) -> Chart {
     let mut sizes: Vec<Option<u64>> = report.sections.iter().map(|section| section.size).collect();
     sizes.sort_unstable();

@@ -16,7 +16,7 @@ use crate::{
 /// Number of documents of a page.
 const PAGE: u64 = 20;
 
-/// The pages that are read: a random one of the first fifty with a random value of the index.
+/// Number of pages from which a random one is read, for a random value of the index.
 const PAGES: u64 = 50;
 
 /// How often a row that times single operations (`find_by_id`, a page, an update) executes its operation in each run
@@ -26,7 +26,7 @@ const OPERATIONS: u64 = 100;
 /// Number of records that each commit of the row with many updates changes.
 const UPDATED_AT_ONCE: u64 = 100;
 
-/// Number of commits after which everything is written to the device.
+/// Number of commits after which all data are written to the device.
 const COMMITS_PER_FLUSH: u64 = 100;
 
 /// The filter of the full scan: no index, a third of the records.
@@ -50,7 +50,8 @@ pub fn run<S: Subject>(
     Ok(bench.report)
 }
 
-/// Limits the memory of the process, until the returned group is dropped, and begins a report that says how.
+/// Limits the memory of the process until the returned group is dropped. Returns also a bench whose report describes the
+/// limit. If no limit is possible, the group is `None`.
 ///
 /// # Errors
 /// Fails if the database cannot be opened.
@@ -108,13 +109,14 @@ fn measure<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, Setup
     Ok(())
 }
 
-/// Adds the row of an operation on the whole collection.
+/// Adds a row with one sample, the time of an operation on the whole collection.
 fn once(bench: &mut Bench<'_>, name: &'static str, time: Duration) {
     let samples = std::iter::once(time).collect();
     bench.push(LARGER, Row { samples, verdict: Verdict::Right, items: bench.size, ..Row::new(name) });
 }
 
-/// Updates as many records as there are, chosen at random, many in each commit: hours of a service, compressed.
+/// Updates as many random records as the collection has, [`UPDATED_AT_ONCE`] per commit: like hours of a service in a
+/// short time.
 fn update_many<S: Subject>(bench: &mut Bench<'_>, subject: &mut S, folder: &Path, largest: &mut u64) -> Result<()> {
     let name = "update as many records as there are";
     if !bench.options.shared.wants(LARGER, name) {
@@ -178,7 +180,8 @@ fn scan<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) -> Result<()> {
     Ok(())
 }
 
-/// Measures an operation many times, each time by itself. `operation` returns the time, and whether the result was right.
+/// Measures each of many executions of an operation as a sample. `operation` returns the time, and whether the result was
+/// right.
 fn each<S: Subject>(
     bench: &mut Bench<'_>,
     subject: &mut S,
@@ -204,7 +207,7 @@ fn each<S: Subject>(
 
 struct Sample {
     time: Duration,
-    /// What was wrong with the result.
+    /// The difference from the expected result, if any.
     wrong: Option<String>,
 }
 

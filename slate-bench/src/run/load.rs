@@ -11,7 +11,7 @@ use crate::{
     workload::{BULK_INSERT, HELD, ON_DISK, PEAK, SPACE},
 };
 
-/// Returns the number of batches for this many records: ten, of 10,000 records at most, one commit each.
+/// Returns the number of batches for this many records: at least ten, of at most 10,000 records. Each is one commit.
 pub fn batches(records: u64) -> u64 {
     records.div_ceil(10_000).max(10)
 }
@@ -50,7 +50,7 @@ pub fn load<S: Subject>(
             samples.push(time);
             allocations = counted;
         }
-        // Later runs reuse memory that the process has not returned.
+        // Only the first run counts: later ones reuse memory that the process has not returned.
         if peak == Peak::Here {
             peak = Peak::Known(Growth::since(before));
         }

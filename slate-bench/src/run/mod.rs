@@ -1,6 +1,6 @@
 //! Runs the workload: loads, queries, writes, checks and measures.
 //!
-//! For each size: insert the records several times, each time into a new database, of which the last is used; check
+//! For each size: insert the records several times, each time into a new database, and continue with the last one; check
 //! integrity; run each query, alternating between users; run the aggregations; run each write and undo it; run writers and readers
 //! concurrently; check integrity again; run the typed and the awaited calls on another database.
 
@@ -82,7 +82,7 @@ pub fn run<S: Subject>(
         concurrency::write_and_read(&mut bench, &mut opened.subject);
         verify(&mut bench, &mut opened.subject, "at the end");
         drop(opened);
-        // In a separate database, so that their records do not affect other rows.
+        // Typed rows use a separate database, so that their records do not affect other rows.
         typed::run(&mut bench, &mut open_in(options, &mut open, 1)?.subject);
     }
     // The tables begin with the calls that services use.
@@ -109,7 +109,7 @@ pub struct Opened<S> {
     pub folder: tempfile::TempDir,
 }
 
-/// Opens a database in a new directory.
+/// Opens a database for `users` users in a new directory.
 ///
 /// # Errors
 /// Fails if the directory or the database cannot be created.

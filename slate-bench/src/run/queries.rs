@@ -41,7 +41,8 @@ pub fn run_queries<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
     }
 }
 
-/// Only results with documents have two rows. Documents of lookups are always owned.
+/// Returns the ways of consuming a query's result, one for each row. Only a find has both; documents of lookups are
+/// always owned.
 pub fn variants(query: &Query) -> &'static [Consume] {
     match query {
         Query::Find(_) => &Consume::ALL,

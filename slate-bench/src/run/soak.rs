@@ -1,4 +1,5 @@
-//! Eight threads for a given time on one collection that is larger than the memory: does anything grow or slow down?
+//! Runs eight threads for a given time on one collection that is larger than the memory, to show whether files and memory grow or
+//! operations slow down.
 //!
 //! Each thread draws one operation after the other: half of them look up a record, the others read a page over an index, update a
 //! record, insert one or delete an older one of their own, so the collection keeps its size. Each result is checked. The run is divided
@@ -32,19 +33,19 @@ use crate::{
 /// Number of threads.
 const THREADS: usize = 8;
 
-/// Number of intervals, if they are not shorter than a second.
+/// Number of intervals of a run, which are at least a second long.
 const INTERVALS: u32 = 60;
 
 /// Number of documents of a page.
 const PAGE: u64 = 20;
 
-/// Number of own records that a thread has at most.
+/// Maximum number of records that a thread has inserted and not yet deleted.
 const OWN: usize = 100;
 
-/// The files may have at most this multiple of their length after loading.
+/// Maximum length of the files, as a multiple of their length after loading.
 const GROWTH: u64 = 3;
 
-/// How much more they may have, in bytes: free space and logs are most of a small file.
+/// Bytes that the files may have in addition, because small files consist mostly of free space and logs.
 const GROWTH_OF_ALL: u64 = 64 << 20;
 
 /// Returns the length of an interval of a run of this length.
@@ -143,7 +144,7 @@ impl Histogram {
     }
 }
 
-/// What the threads have measured since the last interval.
+/// The latencies that a thread has measured since the last interval.
 #[derive(Default)]
 struct Measured {
     reads: Histogram,
@@ -265,7 +266,7 @@ fn soak<S: Subject>(
         let sampled = (|| {
             while begin.elapsed() < time && lock(&broken).is_none() {
                 thread::sleep(interval.min(time.saturating_sub(begin.elapsed())));
-                // Writes to the device what is not there yet, as a service does.
+                // Writes all commits to the device, as a service does.
                 subject.size()?;
                 points.push(point(&measured, folder)?);
             }
@@ -292,7 +293,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One of the threads.
+/// The state of one thread.
 struct Worker {
     rng: Rng,
     seed: u64,

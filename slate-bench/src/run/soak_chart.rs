@@ -18,7 +18,7 @@ const GAP: f64 = 45.0;
 /// Okabe and Ito's palette, which is distinguishable with color blindness.
 const COLOURS: [&str; 7] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#787878"];
 
-/// A panel: its title, its value of an interval, and how the value is written.
+/// A panel: its title, a function that returns the value of an interval, and one that formats the value.
 struct Panel {
     title: &'static str,
     of: fn(&Point) -> f64,

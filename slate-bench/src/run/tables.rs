@@ -47,7 +47,7 @@ fn sizes(report: &Report) -> Vec<u64> {
     sizes
 }
 
-/// The rows with one name: the lent or only one, and the owned one.
+/// The rows with one name. `first` is the lent row, or the only one.
 struct Line<'r> {
     first: &'r Row,
     owned: Option<&'r Row>,

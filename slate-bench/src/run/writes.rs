@@ -11,7 +11,7 @@ use crate::{
     workload::{Target, UPSERT_MERGE, WRITES, WRITTEN, WriteKind, WriteRow},
 };
 
-/// Returns the selected writes.
+/// Returns the selected rows of the write table.
 pub fn wanted(options: &Options) -> impl Iterator<Item = &'static WriteRow> {
     numbered(options).map(|(_, row)| row)
 }

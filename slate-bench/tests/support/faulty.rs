@@ -1,4 +1,4 @@
-//! Databases that are faulty in one way each.
+//! A database with one fault, to test that the checks find it.
 
 use bson::RawDocumentBuf;
 use slate_bench::{

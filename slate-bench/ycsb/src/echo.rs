@@ -1,4 +1,5 @@
-//! A server that reads whole messages and answers each with a fixed number of bytes: what a connection can do at most.
+//! A server that reads whole messages and answers each with a fixed number of bytes. Its rate is an upper limit for
+//! that of a database.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
@@ -7,7 +8,7 @@ use tokio::{
 
 use crate::{Arguments, Error};
 
-/// The longest message that is read.
+/// Maximum length of a message, in bytes.
 const MAX_MESSAGE: usize = 48 << 20;
 
 pub(crate) async fn serve(arguments: &Arguments) -> Result<(), Error> {
@@ -17,7 +18,7 @@ pub(crate) async fn serve(arguments: &Arguments) -> Result<(), Error> {
         let (stream, _) = listener.accept().await?;
         let reply = arguments.reply;
         tokio::spawn(async move {
-            // A client that has gone ends its task.
+            // An error means that the client disconnected.
             let _ = answer(stream, reply).await;
         });
     }

@@ -1,4 +1,5 @@
-//! Which record an operation takes, as in YCSB: popular records are scattered over the keys, or are the latest ones.
+//! Chooses the record of an operation, as YCSB does: popular records are scattered over the keys, or are the latest
+//! ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ use crate::Error;
 /// YCSB's exponent of popularity.
 const EXPONENT: f64 = 0.99;
 
-/// The records that exist, numbered from 0. Workloads that insert add to them.
+/// The existing records, numbered from 0, and the distribution of their popularity. Inserts increase the count.
 pub(crate) struct Keys {
     count: AtomicU64,
     popularity: Zipf<f64>,
@@ -42,7 +43,7 @@ impl Keys {
     }
 }
 
-/// Returns the `_id` of a record. Numbers that follow each other have distant keys.
+/// Returns the `_id` of a record. The `_id`s of consecutive numbers are far apart in key order.
 pub(crate) fn key(number: u64) -> String {
     format!("user{:020}", scatter(number))
 }

@@ -34,7 +34,7 @@ async fn main() -> std::process::ExitCode {
     }
 }
 
-/// The arguments of all commands.
+/// The arguments, of which each command uses some.
 #[derive(Debug)]
 struct Arguments {
     uris: Vec<String>,

@@ -11,7 +11,7 @@ use crate::Error;
 pub(crate) struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// Latencies in nanoseconds up to a minute, to three digits.
+    /// Creates an empty histogram of latencies: up to a minute, with three significant digits.
     pub(crate) fn new() -> Result<Self, Error> {
         Ok(Self(Histogram::new_with_bounds(1, 60_000_000_000, 3)?))
     }

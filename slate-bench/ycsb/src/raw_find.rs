@@ -1,4 +1,4 @@
-//! The same `find` by `_id` over bare sockets, without a driver: the time of the server and the network alone.
+//! Measures one `find` by `_id` over bare sockets, without a driver, so that only the server and the network take time.
 
 use std::{
     sync::Arc,
@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends the message and reads the reply, again and again. Returns the latencies and the size of the last reply.
+/// Repeatedly sends the message and reads the reply. Returns the latencies and the size of the last reply in bytes.
 async fn exchange(
     address: Arc<str>,
     message: Arc<[u8]>,

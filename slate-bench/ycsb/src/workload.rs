@@ -25,10 +25,10 @@ pub(crate) const COLLECTION: &str = "usertable";
 
 const FIELDS: usize = 10;
 const FIELD_BYTES: usize = 100;
-/// Records of one `insert` while loading.
+/// Number of records of one `insert` while loading.
 const BATCH: u64 = 1000;
 
-/// What one operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Read,
@@ -39,7 +39,7 @@ enum Step {
     ReadThenUpdate,
 }
 
-/// Returns the shares of steps in percent.
+/// Returns the kinds of operations of a workload, with their shares in percent.
 fn mixture(workload: char) -> Result<&'static [(u32, Step)], Error> {
     Ok(match workload {
         'A' => &[(50, Step::Read), (50, Step::Update)],
@@ -102,7 +102,7 @@ async fn measure(
     let mut servers = Vec::new();
     for uri in uris {
         let records = connect(uri, connections.div_ceil(u32::try_from(uris.len())?)).await?;
-        // The connections of the pool are open, and the server is warm, when the clock begins.
+        // Opens the pool's connections and warms up the server before the measurement.
         records.find_one(doc! { "_id": key(0) }).await?;
         servers.push(records);
     }
@@ -150,7 +150,7 @@ async fn execute(
     match step {
         Step::Read => read(records, keys.popular(random)).await,
         Step::ReadLatest => {
-            // The latest record may still be on its way from another connection.
+            // Finding nothing is allowed: another connection may still be inserting the latest record.
             records.find_one(doc! { "_id": key(keys.latest(random)) }).await?;
             Ok(())
         }

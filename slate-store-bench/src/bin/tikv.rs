@@ -25,10 +25,10 @@ struct Client {
 const ROWS: Keyspace = Keyspace(1);
 const WAIT: Duration = Duration::from_secs(30);
 
-/// The keys of a batch.
+/// Number of keys of a batch.
 const BATCH: u64 = 1_000;
 
-/// The entries of a scan.
+/// Number of entries of a scan.
 const SCANNED: u64 = 1_000;
 
 fn value() -> [u8; 200] {

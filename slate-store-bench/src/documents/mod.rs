@@ -108,7 +108,7 @@ pub struct Small {
     pub tags: [&'static str; 2],
 }
 
-/// 64 bytes.
+/// The content of a document's field `payload`.
 pub type Payload = [u8; 64];
 
 /// Measures the document tables. A table whose setup fails is reported, and the next one is measured.

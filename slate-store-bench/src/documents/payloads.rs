@@ -76,7 +76,7 @@ fn fill<D: Documents>(store: &mut D, payloads: &[Payload]) -> Result<Vec<D::Id>>
     Ok(ids)
 }
 
-/// Each sample reads all records in an order that differs from the insertion order.
+/// Measures reads of all records in random order.
 fn read<D: Documents>(bench: &mut Bench, mut store: D, ids: &[D::Id], payloads: &[Payload], random: &mut Rng) {
     let clock = bench.clock();
     let mut order: Vec<(&D::Id, u8)> = ids.iter().zip(payloads.iter().map(first)).collect();

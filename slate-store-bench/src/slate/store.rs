@@ -10,7 +10,7 @@ use crate::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
 const KEYSPACE: Keyspace = Keyspace(1);
 
-/// Longer than any row: no store of this machine waits to begin.
+/// How long beginning a transaction may wait. Local stores do not wait.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// A Slate store.

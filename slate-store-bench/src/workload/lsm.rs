@@ -72,14 +72,14 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
 
 const ROWS: &[&str] = &["point read", "full scan", "bulk insert", "negative"];
 
-/// As in lsm-db's comparison: each store inserts in its own way and then flushes.
+/// Inserts all keys as lsm-db's comparison does: in the store's own way, followed by a flush.
 fn fill<S: Subject>(store: &S) -> Result<()> {
     let keys: Vec<_> = (0..KEYS).map(key).collect();
     store.fill(&keys.iter().map(|key| (key.as_slice(), VALUE)).collect::<Vec<_>>())?;
     store.flush()
 }
 
-/// Missing keys that are between existing keys in each of 16 runs.
+/// Measures reads of missing keys that lie between existing keys in each of 16 sorted runs.
 fn negative<S: Subject>(bench: &mut Bench, folders: &Folders) -> Result<()> {
     let clock = bench.clock();
     let fill = |store: &S| {

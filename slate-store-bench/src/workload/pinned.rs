@@ -1,5 +1,5 @@
-//! Readers concurrent with a writer, each on its own core: measures what the writer costs the readers in addition to
-//! CPU time.
+//! Readers concurrent with a writer, each on its own core: measures how much the writer slows the readers down when
+//! they do not share a core.
 
 use std::thread;
 
@@ -74,7 +74,7 @@ struct Cores {
 }
 
 /// Reads a store beside a writer of the same store, beside a writer of another store, and alone. The second row shows
-/// what the machine costs, whose cores share caches, a clock and an operating system.
+/// how much two cores slow each other down, which share caches, a clock and an operating system.
 fn compare<S: Subject>(bench: &mut Bench, [store, other]: [&S; 2], work: &Work<S>, cores: Cores) {
     let names = ["beside a writer", "beside a writer of another store", "alone"]
         .map(|circumstance| format!("{}: {circumstance}", work.name));

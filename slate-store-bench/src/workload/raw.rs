@@ -40,7 +40,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
 const ROWS: &[&str] =
     &["load", "get", "multi_get", "scan", "count", "put", "commit", "range delete", "snapshot", "reopen", "file"];
 
-/// Returns the filled store of the last sample.
+/// Measures filling a store, and returns the store of the last sample.
 fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -> Result<Opened<S>> {
     let clock = bench.clock();
     let batches: Vec<Vec<_>> = entries.iter().collect::<Vec<_>>().chunks(10_000).map(<[_]>::to_vec).collect();
@@ -155,7 +155,7 @@ fn scans<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Counts half of the keys, without writes since the last count and with some.
+/// Measures counts of half of the keys: without writes since the last count, and after some.
 fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let clock = bench.clock();
     let mut random = bench.random();
@@ -178,7 +178,7 @@ fn counts<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// Writes existing entries in random order with unchanged values.
+/// Measures writes of existing keys in random order.
 fn writes<S: Subject>(bench: &mut Bench, store: &S, count: u64) -> Result<()> {
     let clock = bench.clock();
     let mut random = bench.random();

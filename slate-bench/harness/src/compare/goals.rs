@@ -87,7 +87,7 @@ impl Goals {
         (time > Duration::ZERO).then(|| ratio(baseline.as_secs_f64(), time.as_secs_f64()))
     }
 
-    /// Returns the goal of a program for a row.
+    /// Returns the goal of a program for a row; `None` if it has none.
     pub fn goal(&self, line: &Line, program: &str) -> Option<Goal> {
         let counts = line.variant.as_ref().is_none_or(|variant| self.variants.contains(variant));
         let group = self.groups.iter().find(|group| counts && group.rows.contains(&line.name))?;

@@ -106,7 +106,8 @@ fn expected(line: &Line) -> String {
     known.map_or_else(String::new, count)
 }
 
-/// Omits remarks on correct rows (mostly plans), which would fill the page. The reports contain them.
+/// Formats a result: its time or bytes, the ratio, and a footnote if it is wrong or unsupported. Remarks on correct
+/// rows are only in the reports.
 fn shown(cell: &Cell, ratio: Option<f64>, program: &str, notes: &mut Notes) -> String {
     let time = match (cell.time(), cell.bytes) {
         (Some(time), _) => duration(time),

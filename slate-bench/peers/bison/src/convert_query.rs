@@ -1,6 +1,6 @@
 //! Converts queries to bison-db's operations: the numbers of documents whose field equals a value or is in a range, and
-//! a document by its number. The program does the rest itself if every user of bison-db would have to; otherwise the
-//! query is unsupported.
+//! a document by its number. The program does the rest itself where every user of bison-db has to; other queries are
+//! unsupported.
 
 use std::ops::Bound;
 
@@ -103,7 +103,7 @@ fn source(condition: &Condition) -> Option<Source> {
 }
 
 impl Source {
-    /// Returns the numbers of its documents.
+    /// Returns bison-db's numbers of the source's documents.
     ///
     /// # Errors
     /// Fails with bison-db's errors.

@@ -15,7 +15,7 @@ pub(crate) struct Bison {
 #[derive(Debug)]
 pub(crate) struct User {
     pub(crate) db: Db,
-    /// The document number of each `_id`: bison-db assigns its own numbers. This map costs less than a third index.
+    /// bison-db's own number of the document with each `_id`. This map costs less than a third index.
     pub(crate) ids: HashMap<i64, DocId>,
 }
 
@@ -26,7 +26,7 @@ impl Bison {
     /// Fails with bison-db's errors.
     pub(crate) fn open(folder: &Path, users: usize) -> Result<Self> {
         let open = |user: usize| {
-            // A call returns when the operating system has the data; it reaches the device later.
+            // A call returns when the operating system has the data, without a sync.
             let options = DbOptions::new().sync(SyncPolicy::Manual);
             let mut db = Db::open_with(folder.join(format!("user-{}.bison", user + 1)), options)?;
             for field in Field::INDEXED {

@@ -127,7 +127,7 @@ pub struct TransactionWriter<'w>(Transaction<'w, OptimisticTransactionDB>);
 
 impl Writer for TransactionWriter<'_> {
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
-        // Makes a commit of another transaction in between a conflict.
+        // Reads for update, so that a concurrent commit of this key is a conflict.
         Ok(self.0.get_pinned_for_update(key, true)?.map(|value| look(&value)))
     }
 

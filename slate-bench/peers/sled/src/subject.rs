@@ -125,7 +125,7 @@ impl Reader for LatestReader<'_> {
     }
 }
 
-/// An open transaction, and its conflict: sled requires the closure to return its conflict error.
+/// An open transaction, and the conflict error that a call returned: sled requires the closure to return it, too.
 pub struct TransactionWriter<'w> {
     tree: &'w TransactionalTree,
     conflict: Option<UnabortableTransactionError>,

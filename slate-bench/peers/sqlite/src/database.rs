@@ -44,7 +44,7 @@ pub struct Sqlite {
 /// The default size of the cache in bytes.
 const CACHE: u64 = 256 << 20;
 
-/// More statements than the workload has.
+/// Size of the cache of prepared statements: more than the workload has.
 const CACHED_STATEMENTS: usize = 256;
 
 impl Sqlite {

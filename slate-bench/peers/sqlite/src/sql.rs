@@ -112,7 +112,7 @@ fn columns(projection: Option<&[Field]>, document: Document) -> String {
     columns
 }
 
-/// What an index may be used for.
+/// The part of a query for which an index may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Serve {
     /// The conditions.

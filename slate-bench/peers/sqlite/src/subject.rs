@@ -252,7 +252,7 @@ fn encode(change: &Change) -> Result<Encoded> {
     })
 }
 
-/// Reads each row where SQLite lends it.
+/// Reads each row without copying it.
 fn lent(statement: &mut CachedStatement<'_>, values: &[Sql]) -> Result<Answer> {
     let columns = statement.column_count();
     let mut answer = Answer::default();
@@ -277,7 +277,7 @@ fn owned(statement: &mut CachedStatement<'_>, values: &[Sql]) -> Result<Answer> 
     Ok(documents.iter().map(|(id, _)| *id).collect())
 }
 
-/// Reads the `_id` and the other selected columns.
+/// The columns of a row other than `_id`, as owned values.
 enum Owned {
     Whole { _doc: Vec<u8> },
     Projected { _values: Vec<Sql> },

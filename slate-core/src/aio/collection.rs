@@ -43,12 +43,12 @@ impl<T: 'static> ReadCollection<T> {
         with_cancel(token: CancelToken);
     }
 
-    /// Returns the collection's name.
+    /// Returns the collection's name within its database.
     pub fn name(&self) -> &str {
         self.blocking.name()
     }
 
-    /// Returns the name of its database.
+    /// Returns the name of the collection's database.
     pub fn database_name(&self) -> &str {
         self.blocking.database_name()
     }

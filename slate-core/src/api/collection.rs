@@ -48,7 +48,7 @@ impl<T> ReadCollection<T> {
         namespace::split(&self.name).1
     }
 
-    /// Returns the name of its database; see [`Database::database`](crate::Database::database).
+    /// Returns the name of the collection's database; see [`Database::database`](crate::Database::database).
     pub fn database_name(&self) -> &str {
         namespace::split(&self.name).0
     }

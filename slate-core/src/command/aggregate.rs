@@ -22,7 +22,7 @@ use crate::{
     call::{Request, RequestSource},
 };
 
-/// `{aggregate: collection, pipeline, cursor, hint, …}`.
+/// `{aggregate: collection, pipeline, cursor, hint, …}`: the first batch of the results, or of a change stream.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     if call.fields.peek("explain").and_then(|explain| explain.as_bool()) == Some(true) {
         return explain(call, Verbosity::Planner);

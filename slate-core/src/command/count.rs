@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Error, ExplainVerbosity, Result, call::Request};
 
-/// `{count: collection, query, limit, skip, hint}`.
+/// `{count: collection, query, limit, skip, hint}`: the number of matching documents, after skip and limit.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let count = parse(call)?;
     let counted = count.request.count(count.at.scope, count.collection)?;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{ExplainVerbosity, Result, call::Request};
 
-/// `{distinct: collection, key, query, hint}`.
+/// `{distinct: collection, key, query, hint}`: the distinct values at the path `key`, in one reply.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let (distinct, key) = parse(call)?;
     let scope = distinct.at.scope;

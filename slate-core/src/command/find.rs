@@ -15,7 +15,7 @@ use crate::{
     call::{FindArguments, FindResult, Request},
 };
 
-/// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
+/// `{find: collection, filter, projection, sort, hint, skip, limit, …}`: the first batch of the matching documents.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let (find, cursor) = parse(call)?;
     let rows = find.request.find(find.at.scope, find.collection)?;

@@ -29,7 +29,8 @@ enum Modification {
     Update(Change),
 }
 
-/// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
+/// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`: changes or deletes one document, and returns
+/// it.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let ParsedFindAndModify { scope, collection, request, modification, .. } = parse(call)?;
     match modification {

@@ -7,7 +7,7 @@ use slate_query::{
 use super::{call::Call, concern::Concerns, fields::missing, get_more::no_cursors, reply::Reply};
 use crate::{Error, Result};
 
-/// `{killCursors: collection, cursors: [id, …]}`.
+/// `{killCursors: collection, cursors: [id, …]}`: closes the cursors; none if one belongs to another user.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let ids = call.fields.any("cursors").ok_or_else(|| missing("killCursors", "cursors"))?;
     let ids = ids.as_array().ok_or_else(|| call.fields.mistyped("cursors", ids, "array"))?;

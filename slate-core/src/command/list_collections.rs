@@ -19,7 +19,7 @@ use crate::{
     stage_names::shown_stages,
 };
 
-/// `{listCollections: 1, filter, nameOnly}`.
+/// `{listCollections: 1, filter, nameOnly}`: the collections and views of a database, sorted by name.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let filter = fields.object("filter")?;

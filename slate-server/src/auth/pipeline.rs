@@ -89,7 +89,7 @@ fn merge_actions(options: &RawDocument) -> Result<&'static [Action]> {
     })
 }
 
-/// Adds the needs on the collection in the option `name`: a string, or `{db, coll}`.
+/// Adds the needs on the collection in the option `name`: a string, or `{db, coll}`. Nothing for another value, which the library refuses.
 fn add_named(options: &RawDocument, name: &str, database: &str, needs: &mut Needs, actions: &[Action]) -> Result<()> {
     match only(options, name)? {
         Some(RawBsonRef::String(collection)) => needs.collection(database, collection, actions),

@@ -27,7 +27,7 @@ pub(super) fn refresh(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{endSessions: [lsid, …]}`. Drivers send it without a login, too: then there are no sessions to end.
+/// `{endSessions: [lsid, …]}`: ends these sessions of the user. Drivers send it without a login, too: then there are none.
 pub(super) async fn end(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let ids = ids(call)?;
     if call.is_of_stranger() {

@@ -10,7 +10,7 @@ use crate::{
     failure::{Code, Failure, Result},
 };
 
-/// `{createUser: name, pwd, roles, customData, mechanisms}`.
+/// `{createUser: name, pwd, roles, customData, mechanisms}`: fails if the user exists.
 pub(super) async fn create(call: &Call<'_>) -> Result<RawDocumentBuf> {
     check_restrictions(call)?;
     let name = target(call)?;
@@ -39,7 +39,7 @@ pub(super) async fn create(call: &Call<'_>) -> Result<RawDocumentBuf> {
     done()
 }
 
-/// `{updateUser: name, pwd, roles, customData, mechanisms}`.
+/// `{updateUser: name, pwd, roles, customData, mechanisms}`: replaces the fields that are given. A lost role closes the cursors of the user.
 pub(super) async fn update(call: &Call<'_>) -> Result<RawDocumentBuf> {
     check_restrictions(call)?;
     let (name, users) = (target(call)?, &call.shared().users);
@@ -99,14 +99,14 @@ async fn delete(call: &Call<'_>, filter: RawDocumentBuf) -> Result<i32> {
     Ok(number)
 }
 
-/// `{grantRolesToUser: name, roles}`.
+/// `{grantRolesToUser: name, roles}`: adds the roles that the user does not have.
 pub(super) async fn grant(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (name, roles) = (target(call)?, some_roles(call)?);
     call.shared().users.grant(&name, &roles).await?;
     done()
 }
 
-/// `{revokeRolesFromUser: name, roles}`.
+/// `{revokeRolesFromUser: name, roles}`: ignores roles that the user does not have. A lost role closes the cursors of the user.
 pub(super) async fn revoke(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (name, roles) = (target(call)?, some_roles(call)?);
     let users = &call.shared().users;
@@ -118,7 +118,7 @@ pub(super) async fn revoke(call: &Call<'_>) -> Result<RawDocumentBuf> {
     done()
 }
 
-/// `{usersInfo: 1 | name | {user, db} | [name, …] | {forAllDBs: true}, showCredentials, showPrivileges, filter}`.
+/// `{usersInfo: 1 | name | {user, db} | [name, …] | {forAllDBs: true}, showCredentials, showPrivileges, filter}`: describes users.
 pub(super) async fn info(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (command, database) = (call.command, call.command.database());
     let flag = |name: &str| -> Result<Option<bool>> {
@@ -215,7 +215,7 @@ fn describe(document: &RawDocument, credentials: bool, privileges: bool) -> Resu
     Ok(shown)
 }
 
-/// `{rolesInfo: 1 | name | {role, db} | [name, …], showPrivileges, showBuiltinRoles}`.
+/// `{rolesInfo: 1 | name | {role, db} | [name, …], showPrivileges, showBuiltinRoles}`: describes built-in roles; there are no others.
 pub(super) fn roles_info(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let database = call.command.database();
     let read = |role| match Role::read(role, database) {

@@ -41,9 +41,8 @@
 //! - **A short write to a database in memory** (an insertion of one document of at most 64 KiB, an update, a deletion)
 //!   is also executed by that task, if no other write is queued. Another thread repeats it after 128 rows, if another
 //!   commit is in progress or conflicts with it, and if it changes the catalog.
-//! - **Other calls** are executed by tokio's pool for blocking work. Writes wait in a queue, in order, and take at most 32 of
-//!   the pool's threads. Waiting writers therefore do not keep reads from running if the pool has more threads than that
-//!   (512 by default: `max_blocking_threads`).
+//! - **Other calls** are executed by tokio's pool for blocking work. Writes wait in a queue, in order, and take at most 32 of the pool's threads.
+//!   Waiting writers therefore do not block reads if the pool has more threads than that (512 by default: `max_blocking_threads`).
 //! - **A call that waits for a thread** ends when its token is cancelled, and is then not begun. Its deadline, which includes the wait, is checked
 //!   when a thread begins it, and from then on by the call itself.
 //! - **[Streams](Documents)** occupy no thread between batches. The awaiting task itself reads a scan in memory without

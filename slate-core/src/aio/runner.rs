@@ -179,7 +179,7 @@ struct Queue {
 /// wait for each other leave threads (of tokio's 512 by default) to reads.
 const MAX_WRITERS: usize = 32;
 
-/// After this many writes a thread queues behind the pool's other work, so that writes do not keep a small pool from reads.
+/// After this many writes a thread queues behind the pool's other work, so that writes do not block the reads of a small pool.
 const WRITES_PER_TURN: usize = 64;
 
 impl Default for Pool {

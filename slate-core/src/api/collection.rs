@@ -164,8 +164,7 @@ impl<T> ReadCollection<T> {
         self.count_documents(RawDocumentBuf::new()).run()
     }
 
-    /// Returns the distinct values at `path` of the documents that match `filter`, in BSON's order. The elements of an
-    /// array count one by one.
+    /// Returns the distinct values at `path` of the documents that match `filter`, in BSON's order. Each element of an array is a value.
     pub fn distinct(&self, path: &str, filter: impl IntoDocument) -> Distinct {
         self.find(filter).distinct(path)
     }
@@ -438,19 +437,19 @@ impl<T: Serialize + Any> Collection<T> {
 }
 
 impl<T: DeserializeOwned + Any> Collection<T> {
-    /// Updates the first document that matches and returns it, as it was before the update or after it.
+    /// Updates the first document that matches, by default in the order of `_id`, and returns it, as it was before the update or after it.
     pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> FindOneAndUpdate<T> {
         FindOneAndUpdate::new(self.call(Request::new(filter)), update, UpdateKind::Operators)
     }
 
-    /// Deletes the first document that matches and returns it.
+    /// Deletes the first document that matches, by default in the order of `_id`, and returns it.
     pub fn find_one_and_delete(&self, filter: impl IntoDocument) -> FindOneAndDelete<T> {
         FindOneAndDelete::new(self.call(Request::new(filter)))
     }
 }
 
 impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
-    /// Replaces the first document that matches and returns it, as it was before or after. Its `_id` stays.
+    /// Replaces the first document that matches, by default in the order of `_id`, and returns it, as it was before or after. Its `_id` stays.
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
         let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
         FindOneAndUpdate::new(self.call(Request::new(filter)), replacement, UpdateKind::Replacement)

@@ -162,7 +162,7 @@ pub(super) fn take_images(fields: &mut Fields<'_>) -> Result<Option<bool>> {
     Ok(Some(is_kept))
 }
 
-/// The options of a validator; absent ones keep their values.
+/// The options of a validator in a command; `None` leaves the stored one unchanged.
 pub(super) struct ValidatorOptions<'c> {
     filter: Option<Doc<'c>>,
     level: Option<ValidationLevel>,

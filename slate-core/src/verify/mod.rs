@@ -20,20 +20,19 @@
 //!
 //! - **A fault is a result, not an error.** Errors of the call mean that the store failed or the call was interrupted. A fault goes into
 //!   the [`VerifyReport`], and verification continues: one damaged record must not hide a second.
-//! - **Expected entries are made by the code that writes them** ([`EntryMaker`](crate::write::EntryMaker)), from the document
-//!   alone. Verification finds what is missing, left over or changed; that entries are encoded rightly is the claim of the
-//!   property tests of `slate-query` and of the forced-plans test.
-//! - **The field table of a record is not trusted.** Documents are read without it, because a wrong table would make right entries look
-//!   wrong. It is compared with a newly built table.
-//! - **Memory is bounded.** The report keeps the first 10,000 faults and the number of all.
+//! - **Expected entries are made by the code that writes them** ([`EntryMaker`](crate::write::EntryMaker)), from the document alone. Verification
+//!   finds missing, surplus and changed entries. Whether entries are encoded correctly is what the property tests of `slate-query` and the
+//!   forced-plans test check.
+//! - **The field table of a record is not trusted.** Documents are read without it, because a wrong table would make correct entries look wrong. The
+//!   table is compared with a newly built one.
+//! - **Memory is bounded.** The report has the first 10,000 faults and the number of all.
 //! - **One view.** Records and entries belong to one commit, so writers may continue; an index that is being built is
 //!   skipped, because its entries are complete only with its last round.
 //!
-//! Before that, the store compares what it has on the device with its own checksums ([`Store::check`](slate_store::Store::check)). On redb,
-//! which does not look at its checksums when it reads, this finds every changed bit of every page in use.
+//! First, the store compares its data on the device with its own checksums ([`Store::check`](slate_store::Store::check)). On redb, which does not
+//! compare checksums when it reads, this finds every changed bit of every page in use.
 //!
-//! What is not checked: unique indexes against each other's keys (two records cannot have one key in a unique index: the key is the
-//! store's key).
+//! Uniqueness needs no check: the key of an entry in a unique index is the store's key, so two records cannot have the same one.
 
 mod run;
 mod salvage;

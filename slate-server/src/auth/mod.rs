@@ -15,7 +15,7 @@
 //! | `user`, `users` | users, and their collection |
 //! | `role` | the built-in roles and their privileges |
 //! | `privilege` | actions, resources, and which resource covers which |
-//! | `needs` | what each command needs: one table |
+//! | `needs` | the privileges that a command needs, by the rule that `commands/table.rs` gives it |
 //! | `pipeline` | the collections that the stages of a pipeline read and write |
 //! | `authorize` | checks the needs of a command, and narrows what a command lists |
 //!

@@ -5,7 +5,7 @@
 //!   ─────────▶ Open ──────────────────────────▶ Committed
 //!               │ error, abortTransaction, 60 s
 //!               └─────────────────────────────▶ Aborted
-//!   retryable write ──▶ Wrote (its reply)
+//!   retryable write ──▶ Wrote (the record of its statements)
 //! ```
 //!
 //! Each state belongs to a transaction number, which grows. The record of a retryable write or of a committed transaction is a document of the

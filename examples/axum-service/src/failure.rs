@@ -5,10 +5,10 @@ use axum::{
 use serde_json::{Value, json};
 use slate_core::{Error, ErrorKind};
 
-/// Why a request fails. Closures of `transact` return it as well: errors of the database are converted by `?`.
+/// The reason why a request fails. Closures of `transact` return it, too: `?` converts errors of the database.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The request is wrong; the text says why.
+    /// The request is wrong, for this reason.
     Invalid(String),
     NotFound,
     /// Another request changed the product after its version was read.
@@ -47,14 +47,15 @@ fn status(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::TooLarge => StatusCode::BAD_REQUEST,
         ErrorKind::DuplicateKey => StatusCode::CONFLICT,
-        // Other writers were faster for the whole of `lock_timeout`, or the deadline has passed: a later try may succeed.
+        // The call conflicted until `lock_timeout` was over, or its deadline has passed: a later try may succeed.
         ErrorKind::Conflict | ErrorKind::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Full => StatusCode::INSUFFICIENT_STORAGE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// Errors that the request caused are shown to the client, others only written to the log.
+/// Returns the body of the response. The client sees errors that its request caused; others are only written to the
+/// log.
 fn describe(error: &Error) -> Value {
     if status(error.kind()).is_client_error() {
         json!({ "error": error.to_string(), "code": error.code(), "index": error.index(), "path": error.path() })

@@ -11,7 +11,7 @@ use slate_core::Row;
 
 use crate::failure::Failure;
 
-/// A document: the body of a request, in extended JSON of version 2.
+/// The body of a request: a document in extended JSON, version 2.
 pub(crate) struct Json(pub(crate) Document);
 
 impl<S: Send + Sync> FromRequest<S> for Json {
@@ -33,7 +33,7 @@ pub(crate) fn parse(json: &[u8]) -> Result<Document, Failure> {
     }
 }
 
-/// A stored document as a response, in relaxed extended JSON: a body, with the product's version as `ETag`.
+/// A stored product as a response: relaxed extended JSON, with the version in the header `ETag`.
 pub(crate) struct Stored(pub(crate) RawDocumentBuf);
 
 impl IntoResponse for Stored {

@@ -8,7 +8,7 @@
 //!
 //! | request | does |
 //! |---|---|
-//! | `POST /products` | inserts a product; 409 if its `sku` exists |
+//! | `POST /products` | inserts a product; 409 if its `sku` is already stored |
 //! | `GET /products?filter=…&sort=…&fields=…&limit=…` | streams the products that match a filter, one per line |
 //! | `GET /products/{id}` | returns one product; its version is in the header `ETag` |
 //! | `PATCH /products/{id}` | sets fields, if the product has the version in the header `If-Match`; 412 if it has another |

@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 16 << 10;
 /// The documents of a query as a response with one document per line, sent while they are read.
 ///
 /// A slow client holds at most two batches of documents in memory and no thread. If reading fails, the connection is closed
-/// before the end of the body, so that the client does not take the part for the whole. If the client leaves, the query ends.
+/// before the end of the body, so that the client can detect the failure. If the client disconnects, the query ends.
 pub(crate) struct Lines(pub(crate) Documents<RawDocumentBuf>);
 
 impl IntoResponse for Lines {

@@ -23,15 +23,15 @@ use crate::{Shop, failure::Failure};
 /// How many products the page shows.
 const SHOWN: u64 = 10;
 
-/// A comment that keeps proxies from closing a quiet connection.
+/// How often a comment is sent, so that proxies do not close an idle connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// `GET /live`: a page with the products of which the least is in stock. It changes when they do.
+/// `GET /live`: a page with the products with the least stock. The page follows their changes.
 pub(crate) async fn page() -> Html<&'static str> {
     Html(include_str!("live.html"))
 }
 
-/// `GET /live/products`: the rows of the page as server-sent events, one for each step.
+/// `GET /live/products`: the rows of the page and their changes as server-sent events.
 pub(crate) async fn products(State(shop): State<Shop>) -> Result<impl IntoResponse, Failure> {
     let least = shop.products().find(doc! {}).sort(doc! { "stock": 1, "sku": 1 }).limit(SHOWN);
     // When the service stops, the response ends.
@@ -39,8 +39,8 @@ pub(crate) async fn products(State(shop): State<Shop>) -> Result<impl IntoRespon
     Ok(Sse::new(Steps(live)).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// A client that is slow leaves its steps in the log of changes. If the client leaves, the query ends. After an error the browser
-/// connects again, and gets the rows again.
+/// A live query as a stream of events. Changes for a slow client stay in the log of changes. If the client disconnects, the query
+/// ends. After an error the browser connects again, and receives all rows.
 struct Steps(LiveQuery<RawDocumentBuf>);
 
 impl Stream for Steps {

@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     serve(listener, shop, stop).await
 }
 
-/// Completes when the process is asked to end: by Ctrl-C, on Unix also by SIGTERM.
+/// Completes on Ctrl-C or SIGTERM.
 #[cfg(unix)]
 fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -45,7 +45,7 @@ fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
-/// Completes when the process is asked to end, by Ctrl-C.
+/// Completes on Ctrl-C.
 #[cfg(not(unix))]
 fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async {

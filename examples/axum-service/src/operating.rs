@@ -1,4 +1,4 @@
-//! Requests of those who operate the service: health, metrics, backups.
+//! Requests for operating the service: health, metrics, backups.
 
 use axum::{
     extract::State,

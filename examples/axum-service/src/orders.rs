@@ -32,7 +32,7 @@ struct Request {
     amount: i64,
 }
 
-/// `POST /orders`: takes goods from the stock and inserts the order. Either both are committed or none.
+/// `POST /orders`: takes goods from the stock and inserts the order, in one transaction.
 pub(crate) async fn create(State(shop): State<Shop>, Json(request): Json) -> Result<Response, Failure> {
     let request = bson::deserialize_from_document(request);
     let Request { sku, amount } = request.map_err(|error| Failure::Invalid(error.to_string()))?;
@@ -46,8 +46,7 @@ pub(crate) async fn create(State(shop): State<Shop>, Json(request): Json) -> Res
     Ok((StatusCode::CREATED, Stored(stored)).into_response())
 }
 
-/// Returns the transaction. It is executed again after a conflict with another one, and rolled back if it returns an
-/// error.
+/// Executes an order in a transaction, which is repeated after a conflict and rolled back after an error.
 fn place(tx: &slate_core::Transaction, order: &Order) -> Result<(), Failure> {
     let products = tx.collection::<Document>(PRODUCTS);
     let available = doc! { "sku": &order.sku, "stock": { "$gte": order.amount } };

@@ -16,7 +16,7 @@ use crate::{
     lines::Lines,
 };
 
-/// A search ends after this time, so that no filter keeps the service busy for long.
+/// A search fails after this time, which limits the load by a slow filter.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(10);
 
 /// `POST /products`
@@ -87,7 +87,7 @@ pub(crate) async fn remove(
     }
 }
 
-/// Why no product has this id and the expected version.
+/// Returns the failure after no product had this id and the expected version.
 async fn missing_or_changed(shop: &Shop, id: ObjectId) -> slate_core::Result<Failure> {
     Ok(if shop.products().find_by_id(id).await?.is_some() { Failure::Changed } else { Failure::NotFound })
 }

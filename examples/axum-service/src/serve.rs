@@ -15,7 +15,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Serves requests until `stop` completes. Then it accepts no more, waits for the running ones, and closes the database.
 ///
 /// # Errors
-/// If the connections cannot be accepted, or the database reports an error when it is closed.
+/// Fails if connections cannot be accepted, or if closing the database fails.
 pub async fn serve(
     listener: TcpListener,
     shop: Shop,
@@ -26,7 +26,7 @@ pub async fn serve(
     let server = axum::serve(listener, router(shop.clone())).with_graceful_shutdown(async move {
         stop.await;
         streams.cancel();
-        // Its receiver is gone only if the server is, too.
+        // Fails only if the server has already ended.
         let _ = stopping.send(());
     });
     let time_is_up = async move {
@@ -40,7 +40,7 @@ pub async fn serve(
         served = server => served?,
         () = time_is_up => eprintln!("requests that did not end in {STOP_TIMEOUT:?} are cut off"),
     }
-    // Writes what commits with the durability `deferred` left in memory.
+    // Writes the commits with the durability `deferred` that are still in memory.
     shop.db.close().await?;
     Ok(())
 }
@@ -48,7 +48,7 @@ pub async fn serve(
 /// Serves the database to clients of MongoDB's protocol, such as `mongosh`, beside the requests of the service. They can only read.
 ///
 /// # Errors
-/// If the system has no random bytes.
+/// Fails if the system has no random bytes.
 pub async fn show_database(listener: TcpListener, shop: Shop) -> io::Result<()> {
     Server::new(shop.db).read_only().serve(listener).await
 }

@@ -6,7 +6,7 @@ use std::{
 use serde::Deserialize;
 use slate_core::Config;
 
-/// The settings of the service: a TOML file, of which variables of the environment replace single values.
+/// The settings of the service: a TOML file. Environment variables replace single values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -22,7 +22,7 @@ impl Settings {
     /// Reads a file and the environment.
     ///
     /// # Errors
-    /// If the file cannot be read, or a value is missing, invalid or unknown.
+    /// Fails if the file cannot be read, or a value is missing, invalid or unknown.
     pub fn load(path: &Path) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let in_file = |error: &dyn Error| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| in_file(&error))?;
@@ -30,7 +30,7 @@ impl Settings {
         Ok(settings.replaced_by(|name| std::env::var(name).ok()))
     }
 
-    /// Replaces values by those of variables.
+    /// Replaces values by those of the variables `SHOP_LISTEN`, `SHOP_BACKUPS` and `SHOP_DATABASE_URL`.
     #[must_use]
     pub fn replaced_by(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
         if let Some(listen) = variable("SHOP_LISTEN") {

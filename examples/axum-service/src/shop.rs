@@ -11,32 +11,33 @@ use crate::{Settings, orders::Order};
 pub(crate) const PRODUCTS: &str = "products";
 pub(crate) const ORDERS: &str = "orders";
 
-/// The bytes of the log of changes. A page that falls behind it gets its rows again.
+/// Maximum size of the log of changes, in bytes. A page whose next change is no longer in it receives all its rows
+/// again.
 const LOG_BYTES: u64 = 16 << 20;
 
-/// The database of the shop. Cheap to clone: every request has one.
+/// The database of the shop. Cheap to clone: every request has a clone.
 #[derive(Clone, Debug)]
 pub struct Shop {
     pub(crate) db: Database,
     pub(crate) backups: Arc<PathBuf>,
-    /// Ends the responses that would not end by themselves.
+    /// Cancels responses that have no end, when the service stops.
     pub(crate) stopping: CancelToken,
 }
 
 impl Shop {
-    /// Opens the database, creates it if it does not exist, and executes the migrations that it lacks.
+    /// Opens the database, which is created if it does not exist, and executes the missing migrations.
     ///
     /// # Errors
-    /// If the database cannot be opened, or was written by a later version of this program.
+    /// Fails if the database cannot be opened, or was written by a later version of this program.
     pub async fn open(settings: &Settings) -> slate_core::Result<Self> {
         let db = Database::open_config(&settings.database).await?;
         db.migrate(&migrations()).await?;
-        // Live queries read it.
+        // Live queries read the log.
         db.enable_changes(ChangeLog::new().bytes(LOG_BYTES)).await?;
         Ok(Self { db, backups: Arc::new(settings.backups.clone()), stopping: CancelToken::new() })
     }
 
-    /// Returns the products, as stored.
+    /// Returns the collection of products, as raw documents.
     pub(crate) fn products(&self) -> Collection<RawDocumentBuf> {
         self.db.collection(PRODUCTS)
     }
@@ -46,7 +47,7 @@ impl Shop {
     }
 }
 
-/// What each version of this program adds. Steps are only ever appended.
+/// Returns the migrations of all versions of this program. New steps must be appended.
 fn migrations() -> Migrations {
     Migrations::new().step("products have a schema and a unique sku", products).step("orders by product", |tx| {
         tx.collection::<Order>(ORDERS).create_index(Index::on(doc! { "sku": 1 })).run().map(drop)

@@ -1,10 +1,10 @@
-//! The parts of this service that the cookbook shows are in its source, line by line.
+//! Checks that each listing of this service in the cookbook equals lines of its source.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 
-/// Returns the lines without their indentation.
+/// Returns the lines that are not empty, without their indentation.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }

@@ -211,7 +211,7 @@ async fn an_order_and_its_stock_are_one_transaction() {
         assert_eq!(client.get(&path).await.json()["stock"], 2);
         assert_eq!(client.get("/sales").await.lines(), [json!({ "_id": "tea", "orders": 1, "sold": 3 })]);
 
-        // Twenty clients at once for the two that are left.
+        // Twenty clients order at once; the stock has two.
         let address = service.address;
         let clients: Vec<_> = (0..20)
             .map(|_| {

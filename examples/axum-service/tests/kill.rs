@@ -1,5 +1,5 @@
-//! The service as a process of its own, under the load of many clients, is killed and started again. What it has acknowledged is
-//! there, and every transaction is there as a whole or not at all.
+//! Kills the service, a separate process, under the load of many clients, and starts it again. Every acknowledged change must
+//! exist, and every transaction as a whole or not at all.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
@@ -26,7 +26,8 @@ use slate_core::Database;
 
 const CLIENTS: usize = 24;
 const KILLS: usize = 3;
-/// How long the service is under load before it is killed; longer, up to the limit, until each client has had some answers.
+/// Minimum time under load before the service is killed. It is longer, up to [`LOAD_LIMIT`], until clients have received
+/// [`LEAST_ANSWERS`].
 const LOAD: Duration = Duration::from_millis(700);
 const LOAD_LIMIT: Duration = Duration::from_secs(20);
 const LEAST_ANSWERS: usize = 6 * CLIENTS;
@@ -58,14 +59,14 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Asks it to end, and returns whether it ended without an error.
+    /// Sends SIGTERM, and returns whether the service ended without an error.
     fn terminate(mut self) -> bool {
         let sent = Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status().unwrap();
         sent.success() && self.child.wait().unwrap().success()
     }
 }
 
-/// What the service has acknowledged to one client.
+/// The changes that the service has acknowledged.
 #[derive(Default)]
 struct Acknowledged {
     /// Products, with the last acknowledged value of `n` and the one that was requested last.
@@ -73,7 +74,7 @@ struct Acknowledged {
     orders: Vec<Value>,
 }
 
-/// Sends requests one after the other until the service is gone: a new product, a change of it, an order.
+/// Repeatedly inserts a product, changes it, and places an order, until the service has ended.
 async fn load(address: SocketAddr, name: String, answers: Arc<AtomicUsize>) -> Acknowledged {
     let mut acknowledged = Acknowledged::default();
     let Ok(mut client) = Client::connect(address).await else { return acknowledged };
@@ -94,7 +95,7 @@ async fn load(address: SocketAddr, name: String, answers: Arc<AtomicUsize>) -> A
         let Ok(reply) = client.send("POST", "/orders", None, &order).await else { break };
         match reply.status {
             StatusCode::CREATED => acknowledged.orders.push(reply.json()),
-            // All clients change one stock. A request that was slower than the others until the time was up is not acknowledged.
+            // All clients change one stock, so an order can conflict until its time is over. It is then not acknowledged.
             other => assert_eq!(other, StatusCode::SERVICE_UNAVAILABLE, "{reply:?}"),
         }
         answers.fetch_add(3, Ordering::Relaxed);
@@ -102,7 +103,7 @@ async fn load(address: SocketAddr, name: String, answers: Arc<AtomicUsize>) -> A
     acknowledged
 }
 
-/// Loads the service and kills it meanwhile; adds what it has acknowledged.
+/// Kills the service under load, and adds the changes that it has acknowledged.
 async fn load_and_kill(process: Process, round: usize, acknowledged: &mut Acknowledged) {
     let address = process.address;
     let answers = Arc::new(AtomicUsize::new(0));
@@ -120,7 +121,7 @@ async fn load_and_kill(process: Process, round: usize, acknowledged: &mut Acknow
     }
 }
 
-/// Compares what the service returns with what it has acknowledged.
+/// Checks that the service returns every change that it has acknowledged.
 async fn check(address: SocketAddr, acknowledged: &Acknowledged) {
     let mut client = Client::connect(address).await.unwrap();
     let stored = client.search(&json!({})).await.lines();

@@ -48,7 +48,7 @@ impl Client {
         Ok(Self { sender })
     }
 
-    /// Sends a request and reads the whole response. Fails if the service has gone before the end of the body.
+    /// Sends a request and reads the whole response. Fails if the service ends before the end of the body.
     pub(crate) async fn send(
         &mut self,
         method: &str,
@@ -137,14 +137,14 @@ impl Service {
         Client::connect(self.address).await.unwrap()
     }
 
-    /// Stops it and waits until the database is closed.
+    /// Stops the service and waits until the database is closed.
     pub(crate) async fn stop(self) {
         self.stop.send(()).unwrap();
         self.served.await.unwrap();
     }
 }
 
-/// Returns the URLs of a new database on each store on disk.
+/// Returns the URL of a new database for each store with files in this build.
 pub(crate) fn urls_on_disk(folder: &Path) -> Vec<String> {
     let mut stores = Vec::new();
     if cfg!(feature = "redb") {

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{Condition, Field, Order, Test};
 
-    /// Records with these statuses and counts.
+    /// Returns records with these values of `status` and `contacts_count`.
     fn records(values: &[(&'static str, i32)]) -> Vec<Record> {
         let record = |(id, (status, contacts_count)): (i64, &(&'static str, i32))| Record {
             status,

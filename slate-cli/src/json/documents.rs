@@ -152,7 +152,7 @@ impl Iterator for JsonDocuments {
 mod tests {
     use super::*;
 
-    /// Returns what was read: line and column, and field `a` of a document or nothing.
+    /// Returns line, column and field `a` of each document that is read; `None` for unreadable text.
     fn read(text: &str) -> Vec<(u64, u64, Option<i32>)> {
         let entries = JsonDocuments::new(Box::new(io::Cursor::new(text.to_owned().into_bytes())), Dialect::DATA);
         let field = |entry: io::Result<PlacedDocument>| {

@@ -62,7 +62,7 @@ struct InterruptState {
     activity: Activity,
 }
 
-/// What the program does when a signal arrives.
+/// What the program is doing, which decides the effect of a signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Activity {
     #[default]

@@ -1,4 +1,4 @@
-//! See the library.
+//! The program `slate`; see the library.
 
 use std::process::ExitCode;
 

@@ -219,7 +219,7 @@ type Simulated = Optimistic<device::Handle>;
 /// Makes a random call of the store. Returns the transaction, if it was one.
 fn step(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option<Attempt> {
     match random.usize(0..12) {
-        // After a failure these fail as well.
+        // After a failure of the device these calls fail, too.
         0 => drop(store.flush()),
         1 => drop(store.drop_keyspace(SCRATCH, Duration::ZERO)),
         _ => return transaction(store, device, random),

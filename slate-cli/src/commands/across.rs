@@ -54,7 +54,7 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
     names.retain(|name| !name.starts_with(UNFINISHED));
     let left: Vec<&str> = existing.iter().map(|name| &**name).filter(|name| name.starts_with(UNFINISHED)).collect();
     match to {
-        // No other program can be writing to the files. On a cluster another one may be copying, as on a server.
+        // Only this process has the files open, so no other copy is running. On a cluster or a server one may be.
         Endpoint::Embedded(database) if database.store() != "tikv" => {
             left.iter().try_for_each(|name| to.drop_collection(name))?;
         }
@@ -99,7 +99,7 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
         made.name.clone_from(name);
         made.becomes = None;
     }
-    // After the collections that they read.
+    // Views are created after the collections that they read.
     for (name, metadata) in &views {
         let mut ignored = |why: &str| {
             left_out += 1;

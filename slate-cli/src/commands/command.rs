@@ -13,7 +13,7 @@ use crate::{
     session::{self, Session},
 };
 
-/// The commands that only read. An aggregation may write.
+/// The commands that only read; `aggregate` only if its pipeline does not write.
 const READING: [&str; 10] = [
     "aggregate",
     "collStats",

@@ -204,7 +204,7 @@ impl Export {
         let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
         fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
         self.all_into(source, &folder, (format, extension), session).inspect_err(|_| {
-            // Folders with files stay.
+            // Fails for a folder with files, which stays.
             let _ = missing.iter().try_for_each(fs::remove_dir);
         })
     }

@@ -65,12 +65,13 @@ pub(super) fn salvage(from: &Database, to: &Database, cancel: &CancelToken) -> R
     drawn(from, to, cancel, |copy| copy.salvage().map(|(copied, report)| (described(&copied), report.findings)))
 }
 
-/// What can be read of a damaged database, as a database of the same store in the temporary folder. It is removed with this value.
+/// A copy of what can be read of a damaged database: a database of the same store in a temporary folder, which is deleted with this
+/// value.
 pub(super) struct Salvaged {
     pub(super) database: Database,
-    /// What is left out.
+    /// The damaged parts, which the copy lacks.
     pub(super) damages: Vec<VerifyFinding>,
-    // After the database, which is closed first.
+    // Declared after the database, so that the database is closed before the folder is deleted.
     _folder: TempDir,
 }
 

@@ -145,8 +145,8 @@ fn begin<R: Read>(mut source: R, length: usize) -> io::Result<(Vec<u8>, Whole<R>
     Ok((head.clone(), Cursor::new(head).chain(source)))
 }
 
-/// Returns the name of the format that begins with these bytes, if it is recognized. BSON has a NUL among the first
-/// four, the length of a document of less than 16 MiB.
+/// Returns the name of the format that begins with these bytes; `None` if it is not recognized. A NUL among the first
+/// four bytes means BSON: they are the length of a document, below 16 MiB.
 fn recognized(head: &[u8]) -> Option<&'static str> {
     if head.get(..4).is_some_and(|length| length.contains(&0)) {
         return Some("bson");

@@ -36,7 +36,7 @@ impl Encoding {
             MARKS.iter().find(|(_, mark)| head.starts_with(mark)).map(|(encoding, mark)| (*encoding, mark.len()));
         marked.or_else(|| {
             let is_ascii = |encoding: &Self| {
-                // One unit could be anything.
+                // A single unit can be ASCII by chance.
                 let units: Vec<_> = head.chunks_exact(encoding.width()).take(3).collect();
                 let is_text = |unit: &&[u8]| matches!(encoding.unit(unit), 0x20..=0x7e | 0x09 | 0x0a | 0x0d);
                 units.len() >= 2 && units.iter().all(is_text)

@@ -16,7 +16,7 @@ pub(crate) fn plain(value: &Bson) -> String {
         Bson::Boolean(boolean) => boolean.to_string(),
         Bson::Int32(number) => number.to_string(),
         Bson::Int64(number) => number.to_string(),
-        // As in JSON of the shell.
+        // `Infinity`, as in MongoDB's shell.
         Bson::Double(number) if number.is_infinite() => format!("{number:?}").replace("inf", "Infinity"),
         Bson::Double(number) => format!("{number:?}"),
         Bson::Decimal128(number) => number.to_string(),

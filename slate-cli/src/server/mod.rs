@@ -105,9 +105,9 @@ async fn tcp(addresses: Vec<SocketAddr>) -> Result<Listener> {
 /// Whether a socket of IPv6 also listens on IPv4 addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ipv6Socket {
-    /// It does if its address is `::`.
+    /// Listens on both, if its address is `::`.
     WithIpv4,
-    /// It does not: other sockets listen on them.
+    /// Listens only on IPv6: other sockets listen on the IPv4 addresses.
     Alone,
 }
 

@@ -296,7 +296,8 @@ fn definitions(db: &Database, acknowledged: &Acknowledged, broken: &mut Broken) 
     Ok(())
 }
 
-/// Checks the database that was opened and closed beside the first one: each generation is there as a whole or not at all.
+/// Checks the second database, which is repeatedly opened and closed: the newest acknowledged generation exists, and each one
+/// that exists is complete.
 fn beside(url: &str, newest: i64, broken: &mut Broken) -> Result<()> {
     let db = Database::open(url)?;
     sound(&db, broken)?;

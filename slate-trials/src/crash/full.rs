@@ -81,7 +81,7 @@ fn ids(log: &Collection<Document>) -> Result<BTreeSet<i64>> {
 /// # Errors
 /// Fails if the database cannot be opened or read, or if a write fails while the device is not full.
 pub fn write_to_full_device(folder: &Path, full: &Path, rounds: u32) -> Result<()> {
-    /// Writes before the device is full, and while it is.
+    /// Number of writes before the device is full, and while it is.
     const SOME: u32 = 20;
     /// One in 100 ms, of which RocksDB needs up to 50 on a machine that is not busy.
     const MOST_TRIES: u32 = 1_200;

@@ -202,7 +202,7 @@ impl<'w> Writer<'w> {
         let status = writer.wait()?;
         let lines = reading.join().map_err(|_| std::io::Error::other("reading the output failed"))?;
         let end = match (signal(status), self.place) {
-            // `None` is an exit code, of a writer that may fail.
+            // No signal: a writer that may fail has ended with an exit code.
             (None | Some(SIGKILL), _) => End::Killed,
             (Some(SIGABRT), Some((place, _))) => End::AtPlace(place),
             // For example a stack overflow or a segmentation fault.

@@ -44,7 +44,7 @@ fn graph(executed: &Executed, broken: &mut Broken) -> Graph {
             edges.push((to, kind));
         }
     };
-    // The order of each list is that of its last state.
+    // The last transaction read the final lists, which show the order of all appends.
     let Some(last) = committed.iter().max_by_key(|transaction| transaction.began) else { return graph };
     let orders: BTreeMap<i32, &Vec<i64>> = last.read.iter().map(|(list, numbers)| (*list, numbers)).collect();
     let mut writers: BTreeMap<i64, usize> = BTreeMap::new();

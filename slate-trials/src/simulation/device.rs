@@ -34,7 +34,8 @@ pub(super) struct Commit {
     pub(super) state: State,
 }
 
-/// Whether a device can be opened again after a crash. Then it retains a snapshot of each commit, so that none is made in place.
+/// Whether a device can be opened again after a crash. If it can, it retains a snapshot of each commit, so that no commit is
+/// made in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Retains {
     Nothing,

@@ -175,8 +175,7 @@ impl DateLayout {
     }
 
     /// Returns the milliseconds since 1970 of a date. Without an offset it is UTC; without a day it is the first of the
-    /// month. `None` if the text has another layout. The error says that there are digits beyond milliseconds which the
-    /// layout does not name.
+    /// month. `None` if the text has another layout. Fails on digits beyond milliseconds that the layout does not name.
     pub(super) fn millis(&self, text: &str) -> Option<Result<i64, &'static str>> {
         let zulu = self.zulu.and_then(|offset| Some(format!("{}{offset}", text.strip_suffix('Z')?)));
         let mut parts = BrokenDownTime::parse(&self.format, zulu.as_deref().unwrap_or(text)).ok()?;

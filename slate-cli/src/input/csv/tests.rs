@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns a few bytes at a time.
+/// A reader that returns at most this many bytes at a time.
 struct Drops(Cursor<Vec<u8>>, usize);
 
 impl Read for Drops {
@@ -17,7 +17,7 @@ impl Read for Drops {
     }
 }
 
-/// Fails at its end.
+/// A reader that fails at its end.
 struct Cut(Cursor<Vec<u8>>);
 
 impl Read for Cut {
@@ -281,7 +281,7 @@ fn a_file_of_unclosed_quotes_is_read_in_reasonable_time() {
     assert!(count < 100, "{count}");
 }
 
-/// Text of the bytes that matter to a table, and of some that do not.
+/// Generates texts, mostly of the bytes that have a meaning in a table.
 fn hostile() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         8 => prop::sample::select(&b"\"\",,\n\n\t\r;. ab10"[..]).prop_map(|byte| vec![byte]),
@@ -334,7 +334,7 @@ proptest! {
         let mut next = 1;
         for (first, last, document) in &read {
             prop_assert!(next <= *first && first <= last);
-            // Only empty lines are passed over.
+            // Only empty lines are skipped.
             for line in next..*first {
                 let line = lines[line as usize - 1];
                 prop_assert!(line.iter().all(|byte| b"\r\n".contains(byte)), "{:?}", read);
@@ -352,7 +352,7 @@ proptest! {
         for line in next..=lines.len() as u64 {
             prop_assert!(lines[line as usize - 1].iter().all(|byte| b"\r\n".contains(byte)), "{:?}", read);
         }
-        // The size of what is read at once does not matter.
+        // The number of bytes that are read at once does not matter.
         prop_assert_eq!(records(drops(text, 1 << 16), delimiter, &named(&names)), read);
     }
 

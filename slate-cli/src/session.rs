@@ -54,7 +54,7 @@ struct Open {
     writes: Writes,
 }
 
-/// Whether commits may not be on the device yet.
+/// Whether there may be commits that are not on the device yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writes {
     None,
@@ -83,7 +83,7 @@ impl Session {
         })
     }
 
-    /// Returns the URL as it may be shown: without a password.
+    /// Returns the URL without the user and the password, for messages.
     ///
     /// # Errors
     /// Fails if there is none.
@@ -233,7 +233,7 @@ impl Session {
         self.cancel.clone()
     }
 
-    /// Waits until what a command wrote is on the device. Its result is printed only then.
+    /// Waits until the writes of a command are on the device. The command's buffered result is written out only after that.
     ///
     /// # Errors
     /// Fails if the device fails.

@@ -1,4 +1,5 @@
-//! The definitions of collections in dumps: written by `export`, applied by `import`, and both by `copy` if a server is part of it.
+//! The definitions of collections in dumps: written by `export` and applied by `import`. A `copy` from or to a server reads and
+//! applies them, too.
 
 use std::collections::BTreeMap;
 

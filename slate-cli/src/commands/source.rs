@@ -1,4 +1,5 @@
-//! What `export` and `copy` read: one commit of a database that is open here, or a database of a server as it is when each part is read.
+//! The source of `export` and `copy`: one commit of a database that this process opens, or a database of a server, each collection as it
+//! is when it is read.
 
 use bson::{Document, RawDocumentBuf, doc};
 use slate_core::{Database, Snapshot};

@@ -1,5 +1,5 @@
-//! Collections that killed copies have left on a server. A copy that is killed cannot remove them, and whether a copy still runs on another
-//! machine only a person can tell.
+//! Collections that killed copies have left on a server. A killed copy cannot remove them, and the program cannot know whether a copy still
+//! runs on another machine.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What commands work on: an open database, or a database of a server.
+//! The target of commands: an open database, or a database of a server.
 
 mod rows;
 #[cfg(feature = "client")]

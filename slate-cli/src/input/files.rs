@@ -57,7 +57,7 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<InputFile>, ignored: &mu
             continue;
         }
         if let Some(stem) = name.strip_suffix(METADATA_SUFFIX) {
-            // A view has no documents, so it is only this file.
+            // A view has only this file, and no documents.
             let described = ["", ".gz", ".zst"].iter().any(|end| folder.join(format!("{stem}.bson{end}")).is_file());
             if !described {
                 inputs.push(definition(&path, stem));

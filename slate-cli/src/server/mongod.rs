@@ -60,7 +60,7 @@ pub(crate) struct Mongod {
     /// Let only users in, who may do what their roles allow
     #[arg(long, overrides_with = "noauth")]
     auth: bool,
-    /// Like --auth: the members of a replica set know each other by this file, and this one is alone
+    /// Require a login, like --auth. The file must be readable; its content is not used
     #[arg(long = "keyFile", value_name = "FILE")]
     key_file: Option<PathBuf>,
     /// The file for what is printed when the server is ready, in place of standard output

@@ -61,8 +61,8 @@ pub(crate) fn command_line(line: &str, definition: &clap::Command) -> Vec<String
     found
 }
 
-/// Returns a word as it is typed: in quotes if needed, and with a space after it, unless it ends with `/` or `:` and so
-/// can continue.
+/// Returns a word as it is typed: in quotes if needed, and with a space after it. No space follows a word without
+/// quotes that ends with `/` or `:`, because it can continue.
 fn written(word: &str) -> String {
     let goes_on = word.ends_with(['/', ':']);
     let is_plain = !word.contains(|character: char| character.is_whitespace() || "{}[]()\"'#".contains(character));

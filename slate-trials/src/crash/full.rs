@@ -83,7 +83,7 @@ fn ids(log: &Collection<Document>) -> Result<BTreeSet<i64>> {
 pub fn write_to_full_device(folder: &Path, full: &Path, rounds: u32) -> Result<()> {
     /// Number of writes before the device is full, and while it is.
     const SOME: u32 = 20;
-    /// One in 100 ms, of which RocksDB needs up to 50 on a machine that is not busy.
+    /// Maximum number of failed tries, one every 100 ms, until a write succeeds. RocksDB needs up to 50 on an idle machine.
     const MOST_TRIES: u32 = 1_200;
     let mut writer = FullDeviceWriter::open(folder)?;
     for round in 0..rounds {

@@ -127,7 +127,7 @@ impl Bench {
         Folders::within(self.arguments.folder.clone())
     }
 
-    /// Starts a section if it contains a selected row. `rows` are parts of the rows' names.
+    /// Starts a section. Returns whether it may contain a selected row. `rows` are parts of the rows' names.
     pub(crate) fn begins(&mut self, section: &str, rows: &[&str]) -> bool {
         section.clone_into(&mut self.section);
         self.progress.set_message(section);

@@ -1,4 +1,4 @@
-//! See the library.
+//! The program `slate-trials`; see the library.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -48,7 +48,7 @@ impl Rng {
         usize::try_from(place).ok().and_then(|place| from.get(place)).copied().unwrap_or_default()
     }
 
-    /// Returns `count` distinct numbers below `bound` in random order, or all of them if there are fewer.
+    /// Returns `many` distinct numbers below `bound` in random order, or all of them if there are fewer.
     pub fn distinct(&mut self, many: usize, bound: u64) -> Vec<u64> {
         // Floyd's algorithm returns a set; the shuffle orders it.
         let many = many.min(usize::try_from(bound).unwrap_or(usize::MAX));

@@ -240,7 +240,7 @@ fn note(line: &Line<'_>) -> String {
     rows.filter_map(said).next().or_else(|| line.first.note.clone()).unwrap_or_default()
 }
 
-/// Formats the growth of the medians from the first to the last size.
+/// Returns the scaling table: the median for each size, and the factor from the first size to the last.
 fn scaling(report: &Report) -> Table {
     let sizes = sizes(report);
     let mut header = vec![("Query".to_owned(), Align::Left)];
@@ -262,7 +262,7 @@ fn scaling(report: &Report) -> Table {
     table
 }
 
-/// Returns the rows of the scaling table: section, name in the scaling table, name in its own table.
+/// Returns the rows of the scaling table: section, name in its own table, name in the scaling table.
 fn scaled() -> Vec<(&'static str, &'static str, &'static str)> {
     let queries = query_rows(0, 0).into_iter().filter_map(|row| Some((row.section, row.name, row.scaling?)));
     let writes = WRITES.iter().filter_map(|row| Some((UPSERT_MERGE, row.name, row.scaling?)));

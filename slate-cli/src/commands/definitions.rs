@@ -14,7 +14,7 @@ use crate::{
     session::Session,
 };
 
-/// The options of a collection that `import` sets after the documents are stored, because these need not fulfil them.
+/// The options of a collection that `import` sets after the documents are stored, because stored documents may violate them.
 const VALIDATION: [&str; 3] = ["validator", "validationLevel", "validationAction"];
 
 /// Returns the kind and the options of each collection, by name.

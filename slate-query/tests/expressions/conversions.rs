@@ -70,6 +70,18 @@ fn numbers_and_matches_are_found_in_text_as_in_mongodb() {
             ),
         ],
     );
+    let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+    let below = ["1E-400", "-1E-330", "1E-320"].map(|text| (bson!({ "$toDouble": (decimal(text)) }), 241));
+    refused(doc! {}, &below);
+    check(
+        doc! {},
+        &[
+            (bson!({ "$toDouble": (decimal("-0E-400")) }), bson!(0.0)),
+            (bson!({ "$toDouble": (decimal("1E-307")) }), bson!(1e-307)),
+            (bson!({ "$toDouble": (decimal("Infinity")) }), bson!(f64::INFINITY)),
+            (bson!({ "$toDouble": 1e-320 }), bson!(1e-320)),
+        ],
+    );
     refused(doc! {}, &[(bson!({ "$toDouble": "1e-400" }), 241), (bson!({ "$toDouble": "0x" }), 241)]);
 }
 

@@ -127,6 +127,7 @@ fn dates_in_time_zones() {
         d(),
         &[
             (bson!({ "$year": "x" }), 16006),
+            (bson!({ "$year": {} }), 40539),
             (bson!({ "$dateAdd": { "startDate": "x", "unit": "eon", "amount": null } }), 9),
             (bson!({ "$dateTrunc": { "date": "x", "unit": "eon", "timezone": null } }), 9),
             (bson!({ "$year": { "date": "$d", "timezone": "No/Where" } }), 40485),

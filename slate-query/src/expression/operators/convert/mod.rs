@@ -201,7 +201,9 @@ fn to_double(value: Value<'_>) -> Result<f64> {
         _ => {
             let number = Number::of(value).ok_or_else(|| unsupported(value, ConversionTarget::Double))?;
             let double = number.to_f64();
-            if double.is_infinite() && number.is_finite() { Err(out_of_range()) } else { Ok(double) }
+            // As in MongoDB, a decimal that is neither zero nor a normal double is out of range: a subnormal one would lose its digits.
+            let is_of_range = matches!(number, Number::Double(_)) || double.is_normal() || number.signum().is_eq();
+            if is_of_range || !number.is_finite() { Ok(double) } else { Err(out_of_range()) }
         }
     }
 }

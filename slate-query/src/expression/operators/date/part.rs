@@ -7,7 +7,10 @@ use super::{
     },
     Local, Zone, local, time, zone,
 };
-use crate::{Code, Error, Result, raw::Value};
+use crate::{
+    Code, Error, Result,
+    raw::{Doc, Value},
+};
 
 /// Returns the week of the year, from 0; weeks begin on Sunday.
 pub(super) fn week(date: &Local) -> i64 {
@@ -18,8 +21,9 @@ pub(super) fn week(date: &Local) -> i64 {
 
 /// Parses an operator whose operand is a date, `[date]`, or `{date: …, timezone: …}`.
 fn parse(name: &str, operand: Value<'_>, variables: &Variables, compute: Compute) -> Result<Expression> {
-    let is_named = operand.as_document().and_then(|document| document.elements().next());
-    let (date, zone) = match (is_named.filter(|first| !first.name.starts_with(b"$")), operand.as_array()) {
+    // An expression is a document, too; named parts, of which there may be none, do not begin with `$`.
+    let is_named = |parts: &Doc<'_>| parts.elements().next().is_none_or(|first| !first.name.starts_with(b"$"));
+    let (date, zone) = match (operand.as_document().filter(is_named), operand.as_array()) {
         (Some(_), _) => {
             let mut parts = Parts::parse(name, operand, &["date", "timezone"], variables, (40535, 40535))?;
             (parts.need(0, name, "date", 40539)?, parts.take(1))

@@ -7,15 +7,16 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    collation::Collation,
+    collation::{Collation, Compared},
     expression::{
         Env, Evaluated, Expression, Variables,
         operands::{self, parts},
     },
-    key::Direction,
+    key::{Direction, encode_directed},
     number::Number,
     raw::{Doc, FieldName, OwnedValue, Value},
     sort::Sort,
+    value_set::AsValue as _,
 };
 
 /// How an accumulator's operand is written.
@@ -82,6 +83,15 @@ impl Spec {
 }
 
 impl Spec {
+    /// Returns in which direction the values are ordered, if the accumulator orders documents by them.
+    fn value_order(&self) -> Option<Direction> {
+        match &*self.name {
+            "$addToSet" | "$minN" => Some(Direction::Ascending),
+            "$maxN" => Some(Direction::Descending),
+            _ => None,
+        }
+    }
+
     /// Does what [`AccumulatorSpec::add_and_measure`] does, for the first document of a group and for accumulators with a sort.
     #[inline(never)]
     fn start_or_sort(
@@ -231,9 +241,13 @@ impl AccumulatorSpec {
         if let Some(sort) = &spec.sort {
             sort.key(env.root(), &mut key)?;
         }
-        let input =
-            (n.is_some() || spec.sort.is_some()).then(|| AccumulatorInput { key: key.into(), n: n.unwrap_or(1) });
-        Ok((spec.operand.visit(env, |value| value.map(Value::to_owned))?, input))
+        let value = spec.operand.visit(env, |value| value.map(Value::to_owned))?;
+        if let (Some(direction), Some(value)) = (spec.value_order(), &value) {
+            let compared = Compared::new(spec.collation.as_ref(), value.as_value());
+            encode_directed(Some(compared.as_value()), direction, &mut key);
+        }
+        let input = (n.is_some() || !key.is_empty()).then(|| AccumulatorInput { key: key.into(), n: n.unwrap_or(1) });
+        Ok((value, input))
     }
 
     /// Adds what [`read`](Self::read) has returned for a document.
@@ -282,28 +296,32 @@ impl AccumulatorSpec {
 
     /// Returns which documents decide the result for a window. `None` if all of them do.
     pub(crate) fn deciding(&self) -> Option<Deciding> {
-        use DecidingOrder::{Documents, Keys, Values};
+        use DecidingOrder::{Documents, Keys};
         Some(match &*self.0.name {
             "$addToSet" => Deciding::Distinct,
             "$bottom" | "$bottomN" => Deciding::Last(Keys),
             "$first" | "$firstN" => Deciding::First(Documents),
             "$last" | "$lastN" => Deciding::Last(Documents),
-            "$maxN" => Deciding::First(Values(Direction::Descending)),
+            "$maxN" | "$minN" => Deciding::Extremes,
             "$median" | "$percentile" => Deciding::Ranks,
-            "$minN" => Deciding::First(Values(Direction::Ascending)),
             "$top" | "$topN" => Deciding::First(Keys),
             _ => return None,
         })
     }
 
-    pub(crate) fn collation(&self) -> Option<&Collation> {
-        self.0.collation.as_ref()
-    }
-
-    /// Starts with the parameters of a document. Returns also the number of values that they ask for.
-    pub(crate) fn start_with(&self, input: Option<&AccumulatorInput>) -> (Gathered, usize) {
-        let n = input.map_or(1, |input| input.n);
-        (Gathered(Some(self.0.start(n))), n)
+    /// Returns the result, which these values [decide](Self::deciding): the only one if the accumulator has one value, else all.
+    pub(crate) fn of_decided<'v>(
+        &self,
+        deciding: Deciding,
+        values: impl Iterator<Item = Option<Value<'v>>>,
+    ) -> Evaluated<'static> {
+        let mut values = values.map(|value| value.unwrap_or(Value::NULL));
+        match deciding {
+            Deciding::First(_) | Deciding::Last(_) if self.0.n.is_none() => {
+                values.next().map_or(Evaluated::NULL, |only| Evaluated::Owned(only.to_owned()))
+            }
+            _ => Evaluated::array_of_counted(values),
+        }
     }
 
     /// Returns the result of `$percentile` or `$median` over this number of sorted numbers.
@@ -356,11 +374,13 @@ impl AccumulatorSpec {
 #[derive(Debug, Default)]
 pub struct Gathered(Option<Stored>);
 
-/// The sort key and the number of values for a document, of accumulators that have them.
+/// The other parameters of a document, of accumulators that have any.
 #[derive(Clone, Debug)]
 pub(crate) struct AccumulatorInput {
+    /// By which documents are ordered: the key of the accumulator's sort or, in `$addToSet`, `$maxN` and `$minN`, of the value.
     pub(crate) key: Box<[u8]>,
-    n: usize,
+    /// The number of values of the result.
+    pub(crate) n: usize,
 }
 
 impl Gathered {
@@ -386,7 +406,9 @@ pub(crate) enum Deciding {
     First(DecidingOrder),
     /// The last n in an order.
     Last(DecidingOrder),
-    /// The first of those whose values are equal.
+    /// The first n by their keys, of those whose value is neither null nor missing.
+    Extremes,
+    /// The first of those whose keys are equal, if they have a value.
     Distinct,
     /// The numbers at some ranks.
     Ranks,
@@ -396,7 +418,7 @@ impl Deciding {
     pub(crate) fn order(self) -> DecidingOrder {
         match self {
             Self::First(order) | Self::Last(order) => order,
-            Self::Distinct => DecidingOrder::Values(Direction::Ascending),
+            Self::Extremes | Self::Distinct => DecidingOrder::Keys,
             Self::Ranks => DecidingOrder::Numbers,
         }
     }
@@ -404,8 +426,8 @@ impl Deciding {
     /// Returns whether a document with this value counts.
     pub(crate) fn counts(self, value: Option<Value<'_>>) -> bool {
         match self {
-            Self::First(DecidingOrder::Values(_)) => value.is_some_and(|value| !value.is_nullish()),
             Self::First(_) | Self::Last(_) => true,
+            Self::Extremes => value.is_some_and(|value| !value.is_nullish()),
             Self::Distinct => value.is_some(),
             Self::Ranks => percentile::number(value).is_some(),
         }
@@ -417,9 +439,8 @@ impl Deciding {
 pub(crate) enum DecidingOrder {
     /// That of the window.
     Documents,
-    /// By the accumulator's sort.
+    /// By [`AccumulatorInput::key`].
     Keys,
-    Values(Direction),
     /// By their values as numbers.
     Numbers,
 }

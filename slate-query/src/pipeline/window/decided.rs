@@ -5,20 +5,17 @@ use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
 use super::{column::Column, function::Operand, ranked::Ranked};
 use crate::{
     Result,
-    collation::{Collation, compare},
     expression::{
         Evaluated,
         accumulator::{AccumulatorSpec, Deciding, DecidingOrder, percentile_number},
     },
-    key::Direction,
-    raw::Value,
     work,
 };
 
 /// The documents of a window in the accumulator's order.
 ///
-/// A document is added when the window reaches it and removed when the window has left it. The result is that of the
-/// accumulator over the documents that decide it, so a window costs these and the logarithm of its length.
+/// A document is added when the window reaches it and removed when the window has left it. The result is made of the
+/// documents that decide it, so a window costs these and the logarithm of its length.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
     window: Range<usize>,
@@ -37,40 +34,31 @@ impl Decided {
         window: Range<usize>,
     ) -> Result<Evaluated<'static>> {
         if !matches!(deciding.order(), DecidingOrder::Documents) {
-            self.move_to(spec, deciding, column, &window)?;
+            self.move_to(deciding, column, &window)?;
         }
-        let input = column.get(window.start).filter(|_| !window.is_empty()).and_then(|first| first.input.as_deref());
-        let (mut gathered, n) = spec.start_with(input);
-        let mut rows: Vec<usize> = match deciding {
-            Deciding::First(DecidingOrder::Documents) => window.take(n).collect(),
-            Deciding::Last(DecidingOrder::Documents) => window.rev().take(n).collect(),
-            Deciding::First(_) => self.ranked.iter().take(n).collect(),
-            Deciding::Last(_) => self.ranked.iter().rev().take(n).collect(),
-            Deciding::Distinct => self.firsts.iter().copied().collect(),
-            Deciding::Ranks => {
-                let number = |place| percentile_number(column.get(self.ranked.get(place)?)?.value());
-                return Ok(spec.at_ranks(self.ranked.len(), number));
+        let first = column.get(window.start).filter(|_| !window.is_empty());
+        let n = first.and_then(|first| first.input.as_ref()).map_or(1, |input| input.n);
+        let value = |row| column.get(row).and_then(Operand::value);
+        let ranked = &self.ranked;
+        Ok(match deciding {
+            Deciding::First(DecidingOrder::Documents) => spec.of_decided(deciding, window.take(n).map(value)),
+            Deciding::Last(DecidingOrder::Documents) => {
+                spec.of_decided(deciding, (window.end.saturating_sub(n).max(window.start)..window.end).map(value))
             }
-        };
-        if let Deciding::Last(_) = deciding {
-            rows.reverse();
-        }
-        for operand in rows.into_iter().filter_map(|row| column.get(row)) {
-            work::take(1)?;
-            spec.add_value(&mut gathered, operand.value(), operand.input.as_deref())?;
-        }
-        Ok(spec.finish(&mut gathered))
+            Deciding::First(_) | Deciding::Extremes => spec.of_decided(deciding, ranked.iter().take(n).map(value)),
+            Deciding::Last(_) => {
+                let mut last: Vec<usize> = ranked.iter().rev().take(n).collect();
+                last.reverse();
+                spec.of_decided(deciding, last.into_iter().map(value))
+            }
+            Deciding::Distinct => spec.of_decided(deciding, self.firsts.iter().copied().map(value)),
+            Deciding::Ranks => spec.at_ranks(ranked.len(), |place| percentile_number(value(ranked.get(place)?))),
+        })
     }
 
-    fn move_to(
-        &mut self,
-        spec: &AccumulatorSpec,
-        deciding: Deciding,
-        column: &Column<Operand>,
-        window: &Range<usize>,
-    ) -> Result<()> {
+    fn move_to(&mut self, deciding: Deciding, column: &Column<Operand>, window: &Range<usize>) -> Result<()> {
         let order = |a: usize, b: usize| match (column.get(a), column.get(b)) {
-            (Some(a), Some(b)) => compare_by(deciding.order(), spec.collation(), a, b),
+            (Some(a), Some(b)) => compare_by(deciding.order(), a, b),
             _ => Ordering::Equal,
         };
         let counts = |row: &usize| column.get(*row).is_some_and(|operand| deciding.counts(operand.value()));
@@ -100,13 +88,10 @@ impl Decided {
     }
 }
 
-fn compare_by(order: DecidingOrder, collation: Option<&Collation>, a: &Operand, b: &Operand) -> Ordering {
-    let values = || compare(collation, a.value().unwrap_or(Value::NULL), b.value().unwrap_or(Value::NULL));
+fn compare_by(order: DecidingOrder, a: &Operand, b: &Operand) -> Ordering {
     match order {
         DecidingOrder::Documents => Ordering::Equal,
         DecidingOrder::Keys => a.key().cmp(b.key()),
-        DecidingOrder::Values(Direction::Ascending) => values(),
-        DecidingOrder::Values(Direction::Descending) => values().reverse(),
         DecidingOrder::Numbers => {
             let number = |operand: &Operand| percentile_number(operand.value()).unwrap_or_default();
             number(a).total_cmp(&number(b))

@@ -95,7 +95,7 @@ impl Operand {
         self.value().filter(|value| !value.is_nullish())
     }
 
-    /// Returns the bytes by which the operand is sorted; none if the accumulator has no sort.
+    /// Returns the bytes by which the accumulator orders documents; none if it does not.
     pub(super) fn key(&self) -> &[u8] {
         self.input.as_ref().map_or(&[], |input| &input.key)
     }

@@ -107,10 +107,12 @@ impl Call {
                 let window = doc! { "documents": [-50, 50] };
                 let of_window = doc! { name: operand(), "window": window };
                 let without = doc! { name: operand() };
+                // `$linearFill` needs different values of `i` in a partition.
                 let stages = |function: Document| {
+                    let sorted = doc! { "partitionBy": "$_id", "sortBy": { "i": 1 }, "output": { "x": function } };
                     vec![
                         doc! { "$unwind": { "path": "$d", "includeArrayIndex": "i" } },
-                        doc! { "$setWindowFields": { "sortBy": { "i": 1 }, "output": { "x": function } } },
+                        doc! { "$setWindowFields": sorted },
                     ]
                 };
                 all(stages(of_window)).or_else(|error| match error.kind() {

@@ -48,8 +48,8 @@ impl From<&str> for Cell {
     }
 }
 
-/// Compares a result with the expected one. Both are sorted. Numbers may differ in the last digits, because databases add them
-/// in different orders.
+/// Sorts a result and compares it with the expected one, which must be sorted. Numbers may differ in the last digits, because
+/// databases add them in different orders.
 ///
 /// # Errors
 /// Fails with a description of the first difference.

@@ -23,7 +23,8 @@ const PAGES: u64 = 50;
 /// (`--runs`).
 const OPERATIONS: u64 = 100;
 
-/// Number of records that each commit of the row with many updates changes.
+/// Number of random records that each commit of the row with many updates draws. A record that is drawn twice is changed
+/// once.
 const UPDATED_AT_ONCE: u64 = 100;
 
 /// Number of commits after which all data are written to the device.

@@ -197,7 +197,7 @@ fn measure<S: Subject>(bench: &Bench<'_>, subject: &mut S, number: u64, row: Wri
     })
 }
 
-/// Reads back the written records and counts the collection.
+/// Checks every field of the written records, and the number of records in the collection.
 fn check<S: Subject>(plan: &Plan<'_>, subject: &mut S, user: usize, after: &[Record]) -> Result<()> {
     let lookups = Query::Lookups(after.iter().map(|record| record.id).collect());
     let prepared = subject.prepare(user, &lookups)?;

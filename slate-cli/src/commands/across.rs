@@ -21,7 +21,7 @@ use crate::{
 
 /// The result of a copy.
 pub(super) struct Copied {
-    /// What was copied, for people.
+    /// A description of what was copied.
     pub(super) described: String,
     /// Number of indexes and options that were left out, which messages name.
     pub(super) left_out: u64,

@@ -49,7 +49,7 @@ impl NewFiles {
 pub(super) const UNFINISHED: &str = "slate.copy.";
 
 /// Copies all collections of one commit, with their indexes, into a database that has none of them. Draws the progress.
-/// Returns what was copied, for people.
+/// Returns a description of what was copied, such as `1 collection with 5 documents`.
 ///
 /// # Errors
 /// Fails before anything is written if a collection exists in both. Fails if reading or writing fails.
@@ -131,7 +131,7 @@ fn described(copied: &CopyResult) -> String {
     summary(copied.collections, copied.views, copied.documents)
 }
 
-/// Returns what was copied, for people.
+/// Returns a description of what was copied, such as `1 collection with 5 documents`.
 pub(super) fn summary(collections: u64, views: u64, documents: u64) -> String {
     let collections = output::counted(collections, "collection", "collections");
     let views = match views {

@@ -171,7 +171,7 @@ fn read<S: Subject>(store: &S, reader: u64, reads: u64) -> Result<u64> {
     })
 }
 
-/// Commits one key repeatedly.
+/// Commits writes of one key until `over` returns true.
 pub(super) fn write_until<S: Subject>(store: &S, over: &dyn Fn() -> bool) -> Result<()> {
     let mut next = 0_u64;
     while !over() {

@@ -46,7 +46,7 @@ pub(crate) struct Server {
 
 /// The result of inserting documents.
 pub(crate) struct Inserted {
-    /// The `_id`s of the documents that were inserted, by their positions.
+    /// The `_id`s of the documents, by their positions; empty if a document was refused.
     pub(crate) ids: BTreeMap<usize, Bson>,
     /// The documents that were refused, by their positions.
     pub(crate) refused: Vec<(usize, Failure)>,
@@ -166,7 +166,7 @@ impl Server {
     /// Inserts documents. A refused one does not stop the others. A document without `_id` gets an ObjectId.
     ///
     /// # Errors
-    /// Fails if the server fails. Refused documents and their errors are in the result.
+    /// Fails if the server fails or the write concern is not satisfied. Refused documents and their errors are in the result.
     pub(crate) fn insert(
         &self,
         collection: &str,

@@ -129,7 +129,8 @@ fn change<T>(database: Database, work: impl AsyncFnOnce(Accounts) -> Result<T, A
     runtime.block_on(work(Accounts::new(database))).map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Asks for a password at a terminal, twice and without showing it; otherwise reads a line of standard input.
+/// Reads a password twice from a terminal, without showing it, otherwise from a line of standard input. Fails if it is
+/// empty or the two differ.
 fn password() -> Result<String> {
     let password = if io::stdin().is_terminal() {
         let terminal = Term::stderr();

@@ -119,7 +119,7 @@ impl Columns {
     /// Reads the names of columns.
     ///
     /// # Errors
-    /// Fails if a name is empty or too deep, has an unknown type, or excludes another name.
+    /// Fails if a name cannot be that of a field, is too deep, has an unknown type, or excludes another name.
     pub(super) fn new(names: &[String]) -> Result<Self, String> {
         let mut columns = Self::default();
         for (at, name) in names.iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::{
 /// The largest document, in bytes.
 const MAX_SIZE: usize = 16 * 1024 * 1024;
 
-/// Checks that an existing top-level field may be changed.
+/// Refuses a change of `_id`, and of a name that an operator may not create.
 pub(super) fn check_changed(name: &str, nodes: &[&UpdateNode], context: &Context) -> Result<()> {
     if name == "_id" {
         let message = "performing the update would modify the immutable field '_id'";

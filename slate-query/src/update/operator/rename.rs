@@ -36,8 +36,7 @@ pub(in crate::update) fn parse(argument: Value<'_>) -> Result<Path> {
 }
 
 impl Destination {
-    /// # Errors
-    /// `BadValue` (2) if the paths are equal, if one is a prefix of the other, or if one is dynamic.
+    /// Fails with `BadValue` (2) if the paths are equal, if one is a prefix of the other, or if one is dynamic.
     pub(in crate::update) fn new(source: Path, destination: Path) -> Result<Self> {
         let refuse = |message| Err(Error::new(Code::BAD_VALUE, message));
         if source.parts().iter().zip(destination.parts()).all(|(a, b)| a == b) {

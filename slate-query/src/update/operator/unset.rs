@@ -20,7 +20,7 @@ impl Operator for Unset {
         Ok(UpdateOutcome::Removed)
     }
 
-    /// A field that cannot exist needs no removal.
+    /// Does nothing: the field cannot exist.
     fn blocked(&self, _: &UpdateScope<'_>) -> Result<()> {
         Ok(())
     }

@@ -7,8 +7,7 @@ use crate::{
     raw::{Doc, Value},
 };
 
-/// # Errors
-/// 28803 for an argument that is not an empty document.
+/// Fails with 28803 unless the argument is an empty document.
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     if argument.as_document().is_some_and(Doc::is_empty) {
         return Ok(Stage::IndexStats);

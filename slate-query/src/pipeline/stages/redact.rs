@@ -40,7 +40,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 }
 
 impl Redact {
-    /// Writes into `out` (cleared first) what is left of the document. Returns false if nothing is left.
+    /// Writes into `out` (cleared first) the redacted document. Returns false, and leaves `out` as it is, if the document is pruned.
     ///
     /// # Errors
     /// 17053 for a value that is no decision; the errors of the expression.
@@ -76,12 +76,13 @@ impl Redact {
         })
     }
 
-    /// Writes the fields of a document into which the decision descends. A stored document nests at most 200 deep.
+    /// Writes the fields of a document whose decision is to descend. A stored document nests at most
+    /// [`MAX_DEPTH`](crate::raw::MAX_DEPTH) deep.
     fn fields(&self, env: &Env<'_>, document: Doc<'_>, out: &mut Writer) -> Result<()> {
         document.elements().try_for_each(|element| self.value(env, element.name, element.value, out).map(drop))
     }
 
-    /// Writes what is left of a value. Returns whether anything is.
+    /// Writes a value as redacted; returns false if it is pruned.
     fn value(&self, env: &Env<'_>, name: &[u8], value: Value<'_>, out: &mut Writer) -> Result<bool> {
         if let Some(document) = value.as_document() {
             match self.decide(env, document)? {

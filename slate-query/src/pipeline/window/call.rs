@@ -67,7 +67,7 @@ impl WindowCall<'_> {
         refused(self.name, what)
     }
 
-    /// Fails if a window is given.
+    /// Fails with `code` if a window is given.
     fn without_window(&self, code: Code) -> Result<()> {
         if self.has_window { Err(Error::new(code, format!("{} does not accept a window", self.name))) } else { Ok(()) }
     }
@@ -77,7 +77,7 @@ impl WindowCall<'_> {
         self.sort.map_or(0, |sort| sort.fields().len())
     }
 
-    /// Fails unless the documents are sorted as the function needs it.
+    /// Fails with `code` if the function needs another `sortBy`.
     fn sorted(&self, is_sorted: bool, code: Code) -> Result<()> {
         if is_sorted { Ok(()) } else { Err(Error::new(code, format!("{} needs a sortBy with one field", self.name))) }
     }

@@ -25,7 +25,7 @@ pub(super) struct Decided {
 }
 
 impl Decided {
-    /// Returns the result for a window, which begins and ends nowhere before the last one.
+    /// Returns the result for a window. Neither of its ends may be before that of the previous window.
     pub(super) fn value(
         &mut self,
         spec: &AccumulatorSpec,

@@ -181,7 +181,7 @@ impl Running {
         }
     }
 
-    /// Adds a document of the partition to an accumulator over the whole partition. Adds the growth of its heap memory, in bytes, to `heap`.
+    /// Adds the document in `env` if the accumulator covers the whole partition. Adds the accumulator's growth, in bytes, to `heap`.
     pub(super) fn gather(&mut self, function: &Function, env: &Env<'_>, heap: &mut usize) -> Result<()> {
         match (self, function) {
             (Self::Whole(gathered, _), Function::Accumulate(spec)) => {
@@ -222,7 +222,7 @@ impl Running {
             (_, Function::Shift { by, .. }) => {
                 row.saturating_sub(usize::try_from(by.min(&0).unsigned_abs()).unwrap_or(usize::MAX))
             }
-            // A window that only grows does not read documents again that it has accumulated.
+            // A growing window reads each document once.
             (_, Function::Accumulate(spec)) if !output.frame.slides() && spec.merges() => window.end,
             (_, Function::Scale(_)) if !output.frame.slides() => window.end.min(row),
             (_, Function::Accumulate(_) | Function::Scale(_) | Function::Rate { .. } | Function::Covariance { .. }) => {

@@ -101,8 +101,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
     Ok(windows.order()?.map(Stage::Sort).into_iter().chain([Stage::SetWindowFields(windows)]).collect())
 }
 
-/// # Errors
-/// 6307900 if two outputs have the same path, or the path of one begins with the path of another.
+/// Fails with 6307900 if the path of an output equals or begins another's.
 fn refuse_conflicts(outputs: &[WindowOutput]) -> Result<()> {
     let mut paths: Vec<_> = outputs.iter().map(|output| &output.path).collect();
     paths.sort_by(|a, b| a.parts().iter().map(Part::name).cmp(b.parts().iter().map(Part::name)));

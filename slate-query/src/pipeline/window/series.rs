@@ -43,7 +43,7 @@ pub(super) fn shifted(
 pub(super) struct Fill {
     /// The last row with a value, where the line for linear filling starts.
     before: Option<usize>,
-    /// The last value.
+    /// For `$locf`: the last value.
     last: Option<OwnedValue>,
     /// The sort value of the row before, and whether it is a date.
     place_before: Option<(Number, bool)>,

@@ -55,8 +55,7 @@ impl fmt::Debug for Function {
 }
 
 impl Function {
-    /// # Errors
-    /// 16020 or 28667 for a wrong number of operands.
+    /// Fails with 16020 or 28667 on a wrong number of operands.
     pub(super) fn check(&self, operands: usize) -> Result<()> {
         let (least, most) = self.arity;
         if (least..=most).contains(&operands) {

@@ -65,7 +65,7 @@ pub(crate) enum Logic<'e> {
 }
 
 impl Expression {
-    /// Returns how the expression's truth follows from the truth of its operands, if it does.
+    /// Returns the expression as "and", "or" or never true; `None` for any other.
     pub(crate) fn logic(&self) -> Option<Logic<'_>> {
         match &self.0 {
             ExpressionNode::Operator(operator) => operator.logic(),

@@ -91,8 +91,7 @@ impl Variables {
     }
 }
 
-/// # Errors
-/// `FailedToParse` (9) if the name is not one for a variable.
+/// Fails with `FailedToParse` (9) for a name that no variable may have.
 fn check(name: &str) -> Result<()> {
     let mut bytes = name.bytes();
     let is_allowed = name == "CURRENT"

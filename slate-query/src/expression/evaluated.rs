@@ -8,8 +8,7 @@ use crate::{
 /// The most bytes of a computed value. The documents that it is computed from have at most 16 MiB.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
-/// # Errors
-/// 10334 for a computed value of more than [`MOST_BYTES`], `ExceededMemoryLimit` (146) for more than the limit of the call.
+/// Fails with 10334 above [`MOST_BYTES`], with `ExceededMemoryLimit` (146) above the limit of the call.
 #[inline]
 pub(crate) fn check_size(bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES.min(held::limit()) { Ok(()) } else { Err(too_large(bytes)) }
@@ -23,15 +22,13 @@ fn too_large(bytes: usize) -> Error {
     Error::new(Code(10334), "an expression has a value of more than 64 MiB")
 }
 
-/// # Errors
-/// 10334 for a row of more than [`MOST_BYTES`].
+/// Fails with 10334 for a row above [`MOST_BYTES`].
 #[inline]
 pub(crate) fn check_row(bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES { Ok(()) } else { Err(too_large(bytes)) }
 }
 
-/// # Errors
-/// `Overflow` (15) for a computed value that nests deeper than a document may: functions of the engine recurse into values.
+/// Fails with `Overflow` (15) if a value nests deeper than a document may: functions of the engine recurse into values.
 #[inline]
 pub(crate) fn check_depth(value: Value<'_>) -> Result<()> {
     if value.is_deeper_than(MAX_DEPTH) {

@@ -40,7 +40,7 @@ impl Expression {
     }
 }
 
-/// Creates the call of a function. Its constant operands are combined as far as [`Operands`] allows.
+/// Creates a call of a function; combines the constant operands that [`Operands`] allows.
 pub(super) fn call(
     function: &'static Function,
     operands: Vec<Expression>,

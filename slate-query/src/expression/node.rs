@@ -50,7 +50,7 @@ pub(super) trait Operator: Debug + Send + Sync {
     /// operator is constant and which fields it reads.
     fn operands(&self) -> Vec<&Expression>;
 
-    /// Returns the operator as an "and" or "or" of its operands, if it is one: an index can then serve the operands.
+    /// Returns the operator as an "and" or "or"; `None` for any other. An index can serve its operands.
     fn logic(&self) -> Option<Logic<'_>> {
         None
     }

@@ -66,8 +66,7 @@ pub(super) trait AccumulatorState: std::fmt::Debug + Send {
 /// The most bytes that an accumulator holds for one group, as in MongoDB.
 const MOST_BYTES: usize = 100 << 20;
 
-/// # Errors
-/// `ExceededMemoryLimit` (146) for more than [`MOST_BYTES`], or than the limit of the call.
+/// Fails with `ExceededMemoryLimit` (146) above [`MOST_BYTES`] or the group's share of the call's limit.
 #[inline]
 fn check_size(bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES.min(held::group_limit()) { Ok(()) } else { Err(too_large(bytes)) }

@@ -133,8 +133,7 @@ pub(in crate::expression) struct Operands {
 }
 
 impl Operands {
-    /// # Errors
-    /// `FailedToParse` (9) unless the operand is an object, 40414 and 40415 for missing and unknown fields, `BadValue` (2) for an unknown method.
+    /// Fails with `FailedToParse` (9) unless the operand is an object, 40414 and 40415 for missing and unknown fields, `BadValue` (2) for an unknown method.
     pub(in crate::expression) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
         let wrong = || {
             let found = operand.kind().alias();

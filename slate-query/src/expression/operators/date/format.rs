@@ -86,8 +86,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 
-/// # Errors
-/// 18535 for an incomplete specifier, 18536 for an unknown one.
+/// Fails with 18535 for an incomplete specifier, 18536 for an unknown one.
 fn check(format: &str) -> Result<()> {
     let mut characters = format.chars();
     while let Some(character) = characters.next() {

@@ -105,8 +105,7 @@ fn failure(text: &str) -> Error {
     Error::new(Code::CONVERSION_FAILURE, format!("error parsing date string '{text}'"))
 }
 
-/// # Errors
-/// `ConversionFailure` if the text has a time zone and another is given. UTC counts as none, as in MongoDB.
+/// Fails with `ConversionFailure` if the text has a time zone and another is given. UTC counts as none, as in MongoDB.
 fn check_only_zone(given: &Zone) -> Result<()> {
     if *given == Zone::UTC {
         return Ok(());
@@ -152,8 +151,7 @@ pub(in super::super) fn without_format(text: &str, zone: &Zone) -> Result<i64> {
     at(found.date.to_datetime(found.time), own_zone.as_ref().unwrap_or(zone), text)
 }
 
-/// # Errors
-/// 18535 for an incomplete specifier, 18536 for an unknown one.
+/// Fails with 18535 for an incomplete specifier, 18536 for an unknown one.
 fn check(format: &str) -> Result<()> {
     let mut characters = format.chars();
     while let Some(character) = characters.next() {

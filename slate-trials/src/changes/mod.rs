@@ -139,7 +139,8 @@ fn end(process: &mut Child) -> std::io::Result<()> {
     code.map_or(Ok(()), |code| Err(std::io::Error::other(format!("ended by itself with {code}"))))
 }
 
-/// Resumes the stream up to the end of the log, and returns the differences between the copy and the database.
+/// Resumes the stream up to the end of the log, or copies everything again if the log is too short. Returns the differences between the
+/// copy and the database.
 fn caught_up(store: &str, folder: &Path, counts: &mut Counts) -> Result<Broken> {
     let db = Database::open(&source(store, folder))?;
     db.enable_changes(slate_core::ChangeLog::new())?;

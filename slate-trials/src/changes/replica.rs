@@ -38,10 +38,7 @@ pub(super) enum Followed {
     Differs(String),
 }
 
-/// Follows a database until the process is killed.
-///
-/// # Panics
-/// If the copy differs or a database fails. The parent detects it by the end of the process.
+/// Follows a database until the process is killed. Ends the process with exit code 3 if the copy differs or a database fails.
 pub fn follow(folder: &Path, store: &str) {
     let opened = || -> Result<(Database, Replica)> {
         let source = loop {

@@ -10,10 +10,8 @@ use super::replica::{Replica, follow_forever};
 /// Threads that write.
 const WRITERS: u64 = 3;
 
-/// Writes until the process is killed. Also follows, if no other process can open the database.
-///
-/// # Panics
-/// If the database cannot be opened or a write fails. The parent detects it by the end of the process.
+/// Writes until the process is killed. Also follows, if no other process can open the database. Ends the process with
+/// exit code 3 if the database cannot be opened, a write fails, or the copy differs.
 pub fn write(folder: &Path, store: &str, seed: u64) {
     let fail = |error: String| {
         eprintln!("writing failed: {error}");

@@ -11,7 +11,7 @@ thread_local! {
     static DATABASE: RefCell<Option<Database>> = const { RefCell::new(None) };
 }
 
-/// Calls `work` with a database of documents with values of every type, in a collection with indexes and in one
+/// Calls `work` with a database of documents with values of many types, in a collection with indexes and in one
 /// without. It is shared by all inputs, so `work` must not change it.
 pub(super) fn with_database<R>(work: impl FnOnce(&Database) -> R) -> R {
     let db = DATABASE.with_borrow_mut(|cached| cached.get_or_insert_with(filled).clone());

@@ -116,7 +116,7 @@ fn sign(backup: &mut [u8]) {
     *checksum = sum.to_le_bytes();
 }
 
-/// Opens a redb file with some bytes replaced. The result must be an error, a fault that `verify` reports, or the old content.
+/// Opens a redb file with some bytes replaced. If it opens, makes calls on the database. Errors are allowed, panics are not.
 pub(super) fn catalog(data: &[u8]) -> Verdict {
     thread_local! {
         static FILE: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };

@@ -9,7 +9,7 @@ use super::{
     input::{Input, listed},
 };
 
-/// Documents with values of every type, with arrays, and with fields that are missing.
+/// Returns documents with values of many types, with arrays, and with missing fields.
 pub(super) fn documents() -> Vec<Document> {
     let values: [Bson; 14] = [
         Bson::Null,

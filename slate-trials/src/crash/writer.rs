@@ -20,7 +20,7 @@ pub(super) const TOGETHER: i32 = 200;
 /// The exit code of a writer after a failed write.
 pub(super) const FAILED: i32 = 3;
 
-/// Writes until the process is killed. Ends the process with the code [`FAILED`] if the database cannot be opened or a write fails.
+/// Writes until the process is killed. Ends the process with exit code 3 if the database cannot be opened or a write fails.
 #[allow(clippy::panic, reason = "the parent process reports it")]
 pub fn write(folder: &Path, store: &str, seed: u64) {
     let _points = fail::FailScenario::setup();

@@ -107,7 +107,7 @@ impl ArrayFilters {
     }
 }
 
-/// Finds the only top-level field name of a filter.
+/// Stores in `found` the top-level field name of a filter. Fails for a second one.
 fn identify(filter: Doc<'_>, found: &mut Option<Box<str>>) -> Result<()> {
     for element in filter.elements() {
         let name = element.display_name();

@@ -26,7 +26,7 @@ impl Stage {
         }
     }
 
-    /// Returns whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
+    /// Returns `true` only if a pipeline that needs `after` of this stage's documents has the same result without the stage.
     pub fn is_unused(&self, after: &Needs) -> bool {
         match self {
             Self::Match(filter) => filter.is_empty(),

@@ -142,7 +142,7 @@ impl Stage {
         }
     }
 
-    /// Returns whether a `$sort` that follows the stage can be done before it instead, with the same result.
+    /// Returns `true` only if a `$sort` that follows the stage can be done before it instead, with the same result.
     pub fn can_follow_sort(&self, sort: &Sort) -> bool {
         self.is_one_to_one() && sort.fields().iter().all(|(path, _)| self.preserves(path))
     }

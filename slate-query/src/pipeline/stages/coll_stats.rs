@@ -17,9 +17,8 @@ pub struct CollStats {
     argument: OwnedValue,
 }
 
-/// # Errors
-/// 5447000 for an argument that is not a document; `TypeMismatch` (14), 31170 for an option that is not empty, and
-/// `IDLUnknownField` (40415); `BadValue` (2) for a scale below 1; `NotImplemented` (238) for `latencyStats`.
+/// Fails with 5447000 for an argument that is not a document; `TypeMismatch` (14), 31170 for an option that is not empty, and
+/// `IDLUnknownField` (40415); `BadValue` (2) for a scale below 1; `NotImplemented` (238) for `latencyStats` and `numericOnly`.
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let options = argument.as_document().ok_or_else(|| {
         let message = format!("$collStats must take a nested object but found: {}", argument.kind().alias());
@@ -43,8 +42,8 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     Ok(Stage::CollStats(CollStats { counts, scale, counts_scans, argument: argument.to_owned() }))
 }
 
-/// Returns the scale in the argument of `storageStats`. Other fields, which concern a server, are ignored as in
-/// MongoDB.
+/// Returns the scale in the argument of `storageStats`, 1 by default. Refuses `numericOnly: true`; as in MongoDB, other
+/// fields are ignored.
 fn parse_scale(options: Doc<'_>) -> Result<u64> {
     if options.get("numericOnly").and_then(Value::as_bool) == Some(true) {
         return Err(Error::unsupported("numericOnly").at("storageStats.numericOnly"));

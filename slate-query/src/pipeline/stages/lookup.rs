@@ -257,7 +257,7 @@ impl Lookup {
         path.parts().first() != self.target.parts().first()
     }
 
-    /// Returns whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
+    /// Returns `true` only if a pipeline that needs `after` of this stage's documents has the same result without the stage.
     pub(in crate::pipeline) fn is_unused(&self, after: &Needs) -> bool {
         let (Some(names), Some(first)) = (after.fields(), self.target.parts().first()) else { return false };
         // A `$lookup` with a pipeline is executed even if its field is unused, because the pipeline can fail.
@@ -291,7 +291,7 @@ impl Join {
         &self.foreign
     }
 
-    /// Calls `visit` with each value that a document is joined by: the elements of an array, null if there is no value.
+    /// Calls `visit` with each value of the local field: of an array its elements. Calls it with null if there is none.
     pub fn visit_local<'d>(&self, document: Doc<'d>, visit: &mut impl FnMut(Value<'d>)) {
         let mut is_missing = true;
         let _ = self.local.walk(document, &mut |end| {

@@ -17,8 +17,8 @@ use crate::{
 /// If the accumulator [merges](AccumulatorSpec::merges), the window is split at one of its documents. Each document before
 /// the split has a result: that of the documents from it to the split. All documents after the split have one result. A
 /// window then merges two results, so each value is added a bounded number of times even if windows overlap. An accumulator
-/// whose result [few documents decide](AccumulatorSpec::deciding) reads these. Others continue while the window only grows
-/// if their result can be taken more than once, and read each other window from its start.
+/// whose result [few documents decide](AccumulatorSpec::deciding) reads these. Of the others, standard deviations continue
+/// while the window only grows; the rest read each window from its start.
 #[derive(Debug, Default)]
 pub(super) struct Accumulate {
     window: Range<usize>,

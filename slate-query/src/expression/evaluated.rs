@@ -231,8 +231,7 @@ impl DocumentWriter {
         true
     }
 
-    /// # Errors
-    /// As [`check_size`]; `ExceededMemoryLimit` (146) if all values that expressions hold exceed the limit of the call.
+    /// Fails as [`check_size`] does; with `ExceededMemoryLimit` (146) if all values that expressions hold exceed the limit of the call.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         if self.refused > 0 { Err(self.refusal()) } else { Ok(()) }
@@ -278,15 +277,13 @@ impl ArrayWriter {
         self.length += 1;
     }
 
-    /// # Errors
-    /// As [`DocumentWriter::check`].
+    /// Fails as [`DocumentWriter::check`] does.
     #[inline]
     pub(super) fn check(&self) -> Result<()> {
         self.elements.check()
     }
 
-    /// # Errors
-    /// As [`check`](Self::check).
+    /// Returns the array. Fails as [`check`](Self::check) does.
     pub(super) fn finish<'v>(self) -> Result<Evaluated<'v>> {
         self.elements.finish(Kind::Array)
     }

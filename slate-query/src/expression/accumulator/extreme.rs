@@ -8,7 +8,7 @@ use crate::{
     raw::{OwnedValue, Value},
 };
 
-/// `$min` and `$max`, in BSON's order. Null and missing values are ignored; the result is null if there are no others.
+/// `$min` and `$max`, in BSON's order. Null, undefined and missing values are ignored; the result is null if there are no others.
 #[derive(Clone, Debug)]
 pub(super) struct Extreme {
     best: Option<OwnedValue>,
@@ -23,7 +23,7 @@ impl Extreme {
         Self { best: None, collation: None, better: Ordering::Less }
     }
 
-    /// Returns the one of both accumulators whose value wins.
+    /// Returns the accumulator with the better value; `self` if they are equal.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let best = match (&self.best, &other.best) {
             (Some(a), Some(b)) if self.is_better(b.as_value(), a.as_value()) => other,
@@ -37,7 +37,7 @@ impl Extreme {
         compare(self.collation.as_ref(), value, best) == self.better
     }
 
-    /// Stores `value` if it beats the result; skips missing and null. Adds the growth of the heap memory, in bytes, to `heap`.
+    /// Stores `value` if it beats the result; skips missing, null and undefined. Adds the growth of the heap memory, in bytes, to `heap`.
     #[inline]
     pub(super) fn offer(&mut self, value: Option<Value<'_>>, heap: &mut usize) {
         let Some(value) = value.filter(|value| !value.is_nullish()) else { return };

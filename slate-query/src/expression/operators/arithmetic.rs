@@ -48,7 +48,7 @@ pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     })
 }
 
-/// Returns a sum or product of int32 as int32 if it is one, even if it was beyond int32 in between.
+/// Returns a sum or product of int32 operands as int32 if it fits, even if an intermediate result did not.
 fn narrowed(number: Number, arguments: &Arguments<'_, '_>) -> Number {
     match number {
         Number::Int64(int) if arguments.values.iter().all(|value| value.or_null().kind() == Kind::Int32) => {

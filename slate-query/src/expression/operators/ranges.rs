@@ -26,7 +26,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Returns the lower boundary of the range that contains `value`, or `otherwise`.
+    /// Returns the lower boundary of the range that contains `value`; `otherwise` if none does.
     fn of(&self, value: &Evaluated<'_>, collation: Option<&Collation>) -> Result<Option<&OwnedValue>> {
         // As in comparisons, a missing value is compared as undefined.
         let value = value.as_value().unwrap_or(Value::UNDEFINED);
@@ -71,7 +71,7 @@ impl Operator for Ranges {
 /// Returns the lower boundary of the range of a value; `otherwise` if it is in none. The boundaries ascend.
 ///
 /// # Errors
-/// 40069 for a value that is the same for every document and in no range; 40066 when it is evaluated for another one.
+/// Without `otherwise`, for a value in no range: 40069 if it is constant, 40066 when it is evaluated if it is not.
 pub(crate) fn ranges(
     value: Expression,
     boundaries: Vec<OwnedValue>,

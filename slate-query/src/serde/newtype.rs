@@ -11,5 +11,5 @@ pub(super) const RAW_BSON: &str = "$__private__bson_RawBson";
 /// `bson::serde_helpers::HumanReadable`.
 pub(super) const HUMAN_READABLE: &str = "$__bson_private_human_readable";
 
-/// What all of these names begin with. Tested first, because few types have such a name.
+/// The prefix of all of these names. Tested first, because few types have such a name.
 pub(super) const PREFIX: &str = "$__";

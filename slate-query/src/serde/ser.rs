@@ -40,12 +40,12 @@ struct Serializer<'b> {
     place: Option<usize>,
     /// How many documents and arrays are open.
     depth: usize,
-    /// What the next byte string is written as.
+    /// How the next byte string is encoded.
     bytes: Bytes,
     form: Readability,
 }
 
-/// What a byte string is written as, which depends on the type that serializes it.
+/// How a byte string is encoded, which depends on the type that serializes it.
 #[derive(Clone, Copy, Debug)]
 enum Bytes {
     Binary,
@@ -126,8 +126,8 @@ impl Serializer<'_> {
         start
     }
 
-    /// Opens a document or an array, and returns where it is. The values of the caller may nest as deeply as memory allows, and
-    /// each level takes a part of the stack.
+    /// Opens a document or an array, and returns where it is. Fails beyond [`MAX_DEPTH`]: each level
+    /// takes a part of the stack.
     #[inline]
     fn open_nested(&mut self) -> Result<usize> {
         self.depth += 1;
@@ -142,7 +142,7 @@ impl Serializer<'_> {
         self.fill(start)
     }
 
-    /// Fills in the length of what begins at `start`.
+    /// Writes the length of the buffer from `start` into the placeholder at `start`.
     #[inline]
     fn fill(&mut self, start: usize) -> Result<()> {
         let length = length(self.buffer.len() - start)?;

@@ -33,8 +33,7 @@ impl Value<'_> {
 impl TryFrom<Value<'_>> for RawBson {
     type Error = Error;
 
-    /// # Errors
-    /// `InvalidBSON` (22) for damaged bytes.
+    /// Fails with `InvalidBSON` (22) for damaged bytes.
     fn try_from(value: Value<'_>) -> Result<Self, Error> {
         let mut writer = Writer::new();
         writer.append(b"", value);
@@ -58,8 +57,7 @@ impl From<RawBsonRef<'_>> for OwnedValue {
 impl<'a> TryFrom<Doc<'a>> for &'a RawDocument {
     type Error = Error;
 
-    /// # Errors
-    /// `InvalidBSON` (22) for damaged bytes.
+    /// Fails with `InvalidBSON` (22) for damaged bytes.
     fn try_from(document: Doc<'a>) -> Result<Self, Error> {
         RawDocument::from_bytes(document.bytes()).map_err(|error| Error::new(Code::INVALID_BSON, error.to_string()))
     }

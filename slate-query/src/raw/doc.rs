@@ -180,7 +180,7 @@ impl<'a> Doc<'a> {
         self.elements().map(|element| element.value)
     }
 
-    /// Like [`get`](Self::get), but remembers the field's position for the next document.
+    /// Like [`get`](Self::get), but remembers the field's position in the table, if there is one, for the next document.
     #[inline]
     pub fn find(self, name: &FieldName) -> Option<Value<'a>> {
         // The names in a table are unique, so any match is the first.
@@ -193,8 +193,8 @@ impl<'a> Doc<'a> {
         self.search(name)
     }
 
-    /// Returns whether the field consists of exactly the bytes `literal` (type, name and value). `None` if the field is
-    /// not where the last document had it, or has another type.
+    /// Returns whether the field consists of exactly the bytes `literal` (type, name and value). `None` if there is no
+    /// field table, or the field is not where the last document had it, or has another type.
     #[inline]
     pub fn holds_literal(self, name: &FieldName, literal: &[u8]) -> Option<bool> {
         let (mark, place) = self.table.entry(name.number())?;

@@ -218,8 +218,8 @@ impl Group {
         true
     }
 
-    /// Returns whether the groups of the stage `before` may arrive in any order. They may if this stage reads only
-    /// fields in which `before` has counted documents: those are whole numbers.
+    /// Returns `true` only if the groups of the stage `before` may arrive in any order: this stage reads only fields in
+    /// which `before` has counted documents, which are whole numbers.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
         /// Maximum number of fields in `before`, because each field is compared with all of them.
         const MOST_FIELDS: usize = 64;
@@ -234,14 +234,14 @@ impl Group {
             && self.fields.iter().all(|(_, spec)| spec.ignores_order(is_count))
     }
 
-    /// Returns whether a group's document depends on its first document only, and no other document can make the group
-    /// fail.
+    /// Returns `true` only if a group's document depends on its first document only, and no other document can make the
+    /// group fail.
     pub fn needs_first_only(&self) -> bool {
         self.fields.iter().all(|(_, spec)| spec.needs_first_only())
     }
 
     /// Returns the field and the direction, if the only result is the least or greatest value of a field over all documents:
-    /// the first value in that direction that is not null.
+    /// the first value in that direction that is not null. `None` with a collation.
     pub fn end(&self) -> Option<(Path, Direction)> {
         let [(_, only)] = &*self.fields else { return None };
         // With a collation, strings have another order than the entries of an index.

@@ -54,7 +54,7 @@ impl Frame {
         }
     }
 
-    /// Returns whether the window is the whole partition.
+    /// Returns whether the window is the whole partition. False for every range of values.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self, Self::All | Self::Documents(Limit::Unbounded, Limit::Unbounded))
     }
@@ -250,7 +250,8 @@ impl Frames {
     }
 }
 
-/// Returns the value at an end of a range; `None` if it is unbounded.
+/// Returns the value at an end of a range; `None` if it is unbounded. Fails if the sort value of `row` is not a number or,
+/// with a unit, not a date.
 fn limit_value(
     partition: &Partition,
     row: usize,

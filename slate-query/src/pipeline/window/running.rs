@@ -32,8 +32,8 @@ enum RunningState {
 }
 
 impl RunningResults {
-    /// Returns results for the first partition. `None` if an output needs more than the current document and a state
-    /// that results from the documents before it.
+    /// Returns results for the first partition. `None` unless each output is a rank, a moving average, or an
+    /// accumulator that merges, over the documents up to the current one.
     pub fn of(windows: &Windows) -> Option<Self> {
         let state = |function: &Function| match function {
             Function::Accumulate(spec) if spec.merges() => Some(RunningState::Accumulate(Gathered::default())),

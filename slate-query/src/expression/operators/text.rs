@@ -46,7 +46,7 @@ fn trimmed<'v>(
 /// The characters to trim.
 struct Chars<'t> {
     text: &'t str,
-    /// The characters of a long text, which would be searched for each character of the other one.
+    /// The characters of `text`, if it is long; `None` if `text` itself is searched.
     set: Option<BTreeSet<char>>,
 }
 

@@ -8,8 +8,8 @@ use super::{SmallBytes, bytes::same, stored::mark};
 
 /// A field name for repeated lookups.
 ///
-/// It caches the position at which the field was last found: most documents of a collection have a field at the same
-/// position. The cached position is a hint that is verified on use, so any value is correct.
+/// It caches the position in the field table at which the field was last found: most documents of a collection have a
+/// field at the same position. The cached position is a hint that is verified on use, so any value is correct.
 pub struct FieldName {
     text: SmallBytes,
     mark: u8,

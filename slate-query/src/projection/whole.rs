@@ -201,7 +201,7 @@ impl Projection {
     }
 
     /// Returns the projection that adds the fields of `self` and `next`. `None` if either of them does more than add fields, or
-    /// `next` depends on the fields that `self` adds.
+    /// `next` sets or reads a field that `self` adds.
     pub(crate) fn with_additions(&self, next: &Self) -> Option<Self> {
         let (Some(first), Some(second)) = (&self.0.computed, &next.0.computed) else { return None };
         let (TopFields::Changed(names), TopFields::Changed(more)) = (&self.0.fields, &next.0.fields) else {

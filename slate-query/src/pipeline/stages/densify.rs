@@ -372,7 +372,8 @@ impl DenseRows {
         Ok(())
     }
 
-    /// Begins with the gap at the end of the next partition. Called after the last document. Returns false after the last partition.
+    /// Begins with the gap at the end of the next partition. Called after the last document. Returns false after the last
+    /// partition, and always if each partition has its own bounds.
     pub fn complete(&mut self, densify: &Densify) -> bool {
         let end = match (&densify.bounds, &self.greatest) {
             (Bounds::Explicit(_, high), _) => Gap::Before(high.clone()),

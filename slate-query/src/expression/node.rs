@@ -96,7 +96,7 @@ impl Expression {
         Self(ExpressionNode::Constant(Some(value.to_owned())))
     }
 
-    /// Returns whether the value is the same for every document.
+    /// Returns whether the expression is a constant.
     pub(super) fn is_constant(&self) -> bool {
         matches!(self.0, ExpressionNode::Constant(_))
     }
@@ -106,7 +106,7 @@ impl Expression {
         matches!(self.0, ExpressionNode::Constant(_) | ExpressionNode::Path(..))
     }
 
-    /// Returns the value, if it is the same for every document. `Some(Missing)` for `$$REMOVE`.
+    /// Returns the value of a constant; `None` for other expressions. `Some(Missing)` for `$$REMOVE`.
     pub fn as_constant(&self) -> Option<Evaluated<'_>> {
         match &self.0 {
             ExpressionNode::Constant(None) => Some(Evaluated::Missing),
@@ -123,7 +123,7 @@ impl Expression {
         }
     }
 
-    /// Returns the field, if the expression is the value of a field of the document.
+    /// Returns the field, if the expression is the value of a top-level field of the document.
     pub fn as_field(&self) -> Option<&FieldName> {
         match &self.0 {
             ExpressionNode::Path(Variable::Root, names) => match &**names {

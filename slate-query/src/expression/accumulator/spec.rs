@@ -267,7 +267,7 @@ impl AccumulatorSpec {
             || &*self.0.name == "$sum" && matches!(self.0.constant, Some(Number::Int32(_) | Number::Int64(_)))
     }
 
-    /// Returns whether the documents may come in any order. `is_whole` returns whether a field is a whole number in each document, and equal numbers
+    /// Returns `true` only if the documents may come in any order. `is_whole` returns whether a field is a whole number in each document, and equal numbers
     /// have the same type: sums of such numbers need no rounding.
     pub(crate) fn ignores_order(&self, is_whole: impl FnOnce(&FieldName) -> bool) -> bool {
         let is_of_field = || {
@@ -343,7 +343,7 @@ impl AccumulatorSpec {
         &*self.0.name == "$first" && self.0.operand.is_infallible()
     }
 
-    /// Returns whether no document makes the accumulator fail.
+    /// Returns `true` only if no document makes the accumulator fail.
     pub(crate) fn is_infallible(&self) -> bool {
         let takes_all = ["$addToSet", "$avg", "$count", "$first", "$last", "$max", "$min", "$push", "$sum"];
         takes_all.contains(&&*self.0.name) && self.0.operand.is_infallible()

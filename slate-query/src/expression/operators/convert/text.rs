@@ -59,7 +59,7 @@ fn double_to_text(double: f64) -> String {
     if double == 0.0 && double.is_sign_negative() { "-0".into() } else { double.to_string() }
 }
 
-/// Returns an exponent with a sign and at least two digits, as C prints it.
+/// Returns a number whose exponent has a sign and at least two digits, as C prints it.
 fn scientific(text: &str) -> String {
     match text.split_once('e') {
         Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power:0>2}"),

@@ -243,7 +243,7 @@ fn of(year: i64, month: i64, day: i64) -> Option<Date> {
     Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Returns a year that may be written with two digits: 70 to 99 are in the last century.
+/// Returns a year that may be written with two digits: 70 to 99 mean 1970 to 1999, 0 to 69 mean 2000 to 2069.
 fn full((year, digits): (i64, usize)) -> i64 {
     match year {
         _ if digits == 4 => year,

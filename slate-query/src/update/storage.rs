@@ -100,7 +100,7 @@ pub(super) enum Depth {
     Unknown,
 }
 
-/// Checks the size of a document, and its depth if necessary.
+/// Checks the size of a document. With [`Depth::Unknown`], validates the document, too.
 pub(super) fn check_whole(bytes: &[u8], depth: Depth, context: &Context) -> Result<()> {
     if bytes.len() > MAX_SIZE {
         // MongoDB has no names for these codes.

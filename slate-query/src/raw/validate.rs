@@ -91,7 +91,7 @@ fn nest(name: &[u8], error: &Error) -> Box<Error> {
     Box::new(Error::new(error.code(), error.message()).at(path))
 }
 
-/// Checks a value of a common type; the rare types have their own function.
+/// Checks a value of any type.
 #[inline(always)]
 fn value(value: Value<'_>, depth: usize) -> Checked {
     let bytes = value.bytes();

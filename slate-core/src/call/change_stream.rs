@@ -236,7 +236,7 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Adds the documents of an event.
+    /// Looks up the documents that the stream shows for an event, and adds the event.
     fn add(&mut self, reader: &SharedReader, position: Position, time: CommitTime, event: &Event<'_>) -> Result<()> {
         let token = Token::new(self.log, position, TokenKind::Event);
         let looked_up = match (event.kind, self.spec.full_document) {

@@ -46,7 +46,7 @@ impl DatabaseHandle {
         let writer = open.take()?;
         match budget {
             Some(budget) => {
-                // There is no work to do after a short commit.
+                // A short commit leaves no upkeep.
                 let committed = writer.commit(self.durability());
                 committed.map_err(|error| if error.is_retryable() { budget.spend() } else { error })?;
             }

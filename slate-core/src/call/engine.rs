@@ -119,7 +119,7 @@ pub(crate) trait Reader {
     fn last_change(&self) -> Result<Position>;
     /// Returns the position before the first change committed at this time or later; `None` if it may have been deleted from the log.
     fn change_at(&self, stamp: u64) -> Result<Option<Position>>;
-    /// Returns the position of the last change that was deleted from the log; the position before all changes if none was.
+    /// Returns the position of the last change that was deleted from the log, or the position before all changes.
     fn trimmed_changes(&self) -> Result<Position>;
     /// Returns the size of the log; `None` if changes are not logged.
     fn change_counts(&self) -> Result<Option<LogCounts>>;

@@ -391,7 +391,7 @@ fn first_given<const N: usize>(options: [(&'static str, bool); N]) -> Option<&'s
 const MAX_ARGUMENT: usize = 16 << 20;
 
 /// # Errors
-/// `BSONObjectTooLarge` (10334).
+/// Fails with `BSONObjectTooLarge` (10334) above [`MAX_ARGUMENT`].
 fn check_size(bytes: usize) -> Result<()> {
     if bytes <= MAX_ARGUMENT {
         return Ok(());

@@ -129,7 +129,7 @@ impl Destination<'_> {
             let updated = self.writer.update(self.into, &request, &self.call)?;
             if updated.matched > 0 {
                 return match merge.matched() {
-                    // The unique index finds the values that exist already.
+                    // The insert fails by its unique index.
                     WhenMatched::Fail => self.insert_one(document),
                     _ => Ok(()),
                 };

@@ -44,7 +44,7 @@ impl ChangeLogInfo {
     }
 }
 
-/// Returns the version and the number of the last event that was deleted from the log; `None` if none was.
+/// Returns the version and the number of the last event that was deleted from the log; `None` before the first deletion.
 pub(crate) fn trimmed_changes(view: &impl View, log: &ChangeLogInfo) -> Result<Option<(u64, u32)>> {
     let stored = view.get(CATALOG, &keys::trimmed(log.keyspace), |stored| {
         let (version, event) = stored.split_first_chunk()?;

@@ -61,7 +61,7 @@ impl Partial {
         Ok(Self { document, filter })
     }
 
-    /// Returns whether the same documents fulfil both conditions, as far as this is known. Both have the same collation.
+    /// Returns whether the conditions provably select the same documents. Both have the same collation.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.document == other.document || (self.filter.implies(&other.filter) && other.filter.implies(&self.filter))
     }

@@ -21,7 +21,7 @@ pub(crate) struct Token {
     pub(crate) log: u32,
     /// The number of the part of a split event, counted from 0.
     pub(crate) part: u32,
-    /// The start time of the stream: earlier commits after the position are skipped. 0 if none are.
+    /// The start time of the stream: skips earlier commits after the position. 0 skips none.
     pub(crate) earliest: u64,
 }
 

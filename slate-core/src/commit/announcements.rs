@@ -5,7 +5,7 @@
 //! ────────────────────────                        ───────────────────────────────────────────
 //! conflicts with a writer's commit
 //! announces itself in the catalog                 read the announcement beside the catalog's version
-//! is repeated, and nobody is in its way           wait, at most HOLD, and begin anew
+//! is repeated without conflicts                   wait, at most HOLD, and restart
 //! withdraws the announcement                      continue
 //! ```
 //!

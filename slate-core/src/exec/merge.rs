@@ -39,7 +39,7 @@ impl MergedIds {
         resources: &Resources,
         mut meter: Meter,
     ) -> Result<Self> {
-        // An `_id` in the filter may have no record.
+        // Points may name missing records.
         let points = inputs.iter().any(|input| matches!(input, IdPlan::Points(_)));
         let promise = if points { Promise::Nothing } else { Promise::Record };
         let wanted = match how {

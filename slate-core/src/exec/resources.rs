@@ -53,7 +53,7 @@ impl Resources {
         Self { views: Arc::clone(views), ..self }
     }
 
-    /// Shows how the plan reads its records in the activity of the call, if it has one.
+    /// Adds to the activity of the call, if any, how the plan reads its records.
     pub(super) fn summarize(&self, summary: impl FnOnce() -> PlanSummary, plan: impl FnOnce() -> Option<ReportedPlan>) {
         if let Some(activity) = &self.activity {
             activity.summarize(summary(), plan);

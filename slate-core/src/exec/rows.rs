@@ -69,7 +69,7 @@ pub(crate) trait Rows {
 
 /// The raw tier: rows that are records.
 pub(crate) trait RecordRows: Rows {
-    /// Returns the current record. On some stores [`current`](Rows::current), without the key, is cheaper.
+    /// Returns the current record: its key and its stored document.
     fn record(&self) -> Option<Record<'_>>;
 }
 

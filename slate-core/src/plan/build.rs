@@ -1,4 +1,4 @@
-//! Plans a query: lists its candidates, as far as a hint allows them, chooses the cheapest, and adds the nodes of its pipeline.
+//! Plans a query: lists the candidates that a hint allows, chooses the cheapest, and adds the nodes of its pipeline.
 //!
 //! The choice counts the keys of a path only if the count can change it, and only until the path costs more than another one.
 
@@ -131,7 +131,7 @@ fn select(context: &Context<'_>) -> Result<Candidate> {
         };
     }
     let (usable, merging) = match (&query.hint, query.force) {
-        // A document that a merge finds does not have a key of one index.
+        // `Output::Key` is the key of one index; a merge has several.
         (None, Force::No) if matches!(query.output, Output::Key) => {
             (viable_candidates(collection, query), Merging::Excluded)
         }
@@ -405,7 +405,7 @@ fn rank(access: &Access, cost: u64) -> Rank {
     (cost, unlimited(&access.path), access.path.selectivity(), u8::from(access.direction == Direction::Descending))
 }
 
-/// Returns whether any paths can be merged.
+/// Returns whether two narrow indexes or an `$or` may offer a merge.
 fn may_merge(usable: &[Candidate], query: &Query) -> bool {
     let narrow = usable.iter().filter(|candidate| candidate.access.path.is_narrow_index()).count();
     narrow > 1 || query.filter.conjuncts().iter().any(|node| Node::branches(node).is_some())

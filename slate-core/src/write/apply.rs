@@ -209,7 +209,7 @@ impl<T: Transaction> Session<T> {
         changes.for_each_block(|_| true, |place, block| self.apply_block(collection, place, block))
     }
 
-    /// Defines a new collection, and adds the changes of index properties, the growth and the guards. The writes follow.
+    /// Applies all but the writes: defines a new collection, records index properties and growth, sets the guards.
     fn begin_apply(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.define_if_new(collection)?;
         let properties = changes.take_properties();

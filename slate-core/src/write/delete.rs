@@ -27,7 +27,7 @@ pub(crate) struct DeleteOutcome {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Deletes the matching documents. The call is atomic.
+    /// Deletes the request's targets. The call is atomic.
     pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
         let call = &self.limited(call);
         call.during(|| self.delete_limited(name, request, call))

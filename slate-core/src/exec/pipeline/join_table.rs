@@ -55,7 +55,7 @@ impl JoinTable {
         Some(key)
     }
 
-    /// Adds a document of the other collection under each of its values that is [wanted](Self::want). Returns whether any is.
+    /// Adds a document of the other collection under each of its [wanted](Self::want) values. Returns whether it has one.
     pub(super) fn add_wanted(
         &mut self,
         join: &Join,

@@ -29,7 +29,7 @@ pub(crate) struct LookupRows<'v, V: View> {
     strategy: Strategy,
     /// The rows of the current document's own query, if the stage returns a document per match.
     streamed: Option<BoxedRows<'v>>,
-    /// The matching documents of the other collection, as far as they are in memory.
+    /// The matching documents of the other collection that are in memory.
     documents: Packed,
     /// The numbers of the documents in memory that the current document is joined with.
     matches: Vec<usize>,

@@ -190,7 +190,7 @@ impl Input {
         Self { access: access.clone(), satisfied }
     }
 
-    /// Returns whether the path finds only records that `other` finds too, as far as this is known.
+    /// Returns whether `other` provably finds every record that the path finds.
     fn is_within(&self, other: &Self) -> bool {
         match (&self.access.path, &other.access.path) {
             (AccessPath::Index { .. }, AccessPath::Index { index, bounds, checks }) => {
@@ -201,7 +201,7 @@ impl Input {
                         || bounds.fields().iter().any(excludes_null)
                         || has_present_field(index, &self.satisfied)
                 };
-                // What the filter of the other path rejects is not among its limits.
+                // `limits` omits the other path's filter.
                 let passes = || checks.filter.as_ref().is_none_or(|filter| self.satisfied.implies(&filter.drawn));
                 let is_held = |(path, allowed): (&Path, &IntervalSet)| self.holds(path, allowed, index);
                 in_partial && in_sparse() && passes() && other.access.path.limits().all(is_held)

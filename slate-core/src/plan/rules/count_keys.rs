@@ -11,7 +11,7 @@ use crate::plan::{
 
 pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
     let is_count = matches!(query.output, Output::Count);
-    // An `_id` in a filter may have no record.
+    // Points may name missing records, so they cannot be counted by key.
     if !is_count || !candidate.reads_only() || !candidate.access.path.is_of_keys() {
         return Outcome::Unchanged;
     }

@@ -49,8 +49,8 @@ pub(super) fn rewrite(stages: &mut Vec<Stage>, fired: &mut impl FnMut(&'static s
     }
 }
 
-/// Moves each stage for which `moves` is true before the stages that precede it, as far as `moves` allows; returns whether
-/// any stage was moved. `moves` is called with a stage and its predecessor.
+/// Moves each stage towards the front as long as `moves` returns true for it and its predecessor. Returns whether any stage
+/// was moved.
 fn move_earlier(stages: &mut [Stage], moves: impl Fn(&Stage, &Stage) -> bool) -> bool {
     let mut is_changed = false;
     for start in 1..stages.len() {

@@ -66,7 +66,7 @@ impl KnownCommand {
         self.traits.contains(&wanted)
     }
 
-    /// Fails with `IDLUnknownField` (40415) if the command has a field that is neither generic nor one of its [`Fields`](Trait::Fields).
+    /// Fails with `IDLUnknownField` (40415) if the command has a field that is neither generic nor one of its [`Fields`].
     pub(crate) fn check_fields(&self, command: &RawDocument) -> Result<()> {
         let fields = self.traits.iter().find_map(|known| if let Fields(fields) = known { Some(fields) } else { None });
         let Some(fields) = fields else { return Ok(()) };

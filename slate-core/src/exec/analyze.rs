@@ -13,7 +13,7 @@ use crate::{
     plan::{Analysis, Plan},
 };
 
-/// Executes a plan to its end. Returns the measures of each of its nodes.
+/// Executes a plan to its end. Returns the measures of the whole execution and of each node.
 pub(crate) fn analyze<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

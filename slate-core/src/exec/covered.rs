@@ -64,7 +64,7 @@ impl<V: View> Rows for CoveredRows<V> {
         if self.has_row { Ok(true) } else { Err(IndexEntry::damaged(&self.index)) }
     }
 
-    /// Moves past all following entries that make the same document.
+    /// Moves past the entries that make the same document: at most `most`, and one if the document has an `_id`.
     fn advance_run(&mut self, most: u64) -> Result<u64> {
         if !self.advance()? {
             return Ok(0);
@@ -144,7 +144,7 @@ impl Row {
         built
     }
 
-    /// Replaces the `_id` in the document. Returns `None` if its type or length differs.
+    /// Overwrites the `_id`, if documents have one. Returns `None` if the new one does not fit, because its type or length differs.
     #[inline]
     fn put_id(&mut self, record_key: &[u8]) -> Option<()> {
         let Some((place, overwrite)) = &self.id else { return Some(()) };
@@ -204,7 +204,7 @@ fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwri
     Some((start..start + id.value.bytes().len(), Overwrite::new(id.value.kind(), bits)))
 }
 
-/// Moves the buffer out, emptied.
+/// Empties the buffer and moves it out, with its capacity.
 fn clear(buffer: &mut Vec<u8>) -> Vec<u8> {
     let mut buffer = std::mem::take(buffer);
     buffer.clear();

@@ -41,7 +41,7 @@ impl<V: View> DistinctKeyRows<V> {
         }
     }
 
-    /// Moves to the next value and decodes it.
+    /// Moves to the next value and decodes it. Returns `false` after the last.
     fn next_value(&mut self) -> Result<bool> {
         // An encoded value is not empty, so neither is a group.
         let mut more = match self.group.is_empty() {

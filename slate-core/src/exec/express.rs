@@ -1,8 +1,8 @@
 //! The express path: finds the records of a single equality without building a plan.
 //!
-//! It serves a query whose filter is exactly one equality and that returns whole records in any order. An equality on
-//! `_id` reads the record by its key. An equality on the leading field of an index reads the records of its entries, if
-//! they are at most [`MAX_ENTRIES`]. Every other query is planned. A plan returns the same records: without this file,
+//! It serves a query whose filter is exactly one equality and that returns whole records in any order, without skip, hint or pipeline.
+//! An equality on `_id` reads the record by its key. An equality on the leading field of an index that has each matching record once
+//! reads the records of its entries, if they are at most [`MAX_ENTRIES`]. Every other query is planned. A plan returns the same records: without this file,
 //! only lookups would be slower.
 
 use std::{ops::ControlFlow, sync::Arc};
@@ -39,12 +39,13 @@ pub(crate) struct ExpressRows<V: View> {
     moved: usize,
 }
 
-/// Returns the key of the only record that can match a filter with one equality on `_id`. The record may not exist.
+/// Returns the key of the only record that can match. `None` unless the query is [plain](is_plain) and its filter is one equality on
+/// `_id`. The record may not exist.
 pub(super) fn record_key(query: &Query) -> Option<SmallBytes> {
     query.filter.single_equality().filter(|equality| is_plain(query) && is_on_id(equality))?.key()
 }
 
-/// Returns whether the query returns whole documents and requires neither an access path nor an order.
+/// Returns whether the query returns whole documents in any order, without skip, limit 0, hint or pipeline.
 fn is_plain(query: &Query) -> bool {
     query.sort.is_none()
         && query.window.skip == 0
@@ -141,7 +142,7 @@ impl<V: View> ExpressRows<V> {
         Ok(Some(rows))
     }
 
-    /// Loads the records with these keys, up to the first that does not exist.
+    /// Loads the records with these keys. The rows end before the first record that does not exist.
     fn load(view: &V, records: Keyspace, keys: &[&[u8]]) -> Result<Self> {
         let mut wanted = [(records, &[][..]); MAX_ENTRIES];
         wanted.iter_mut().zip(keys).for_each(|((_, place), key)| *place = key);

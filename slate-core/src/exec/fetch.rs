@@ -39,7 +39,7 @@ pub(crate) struct FetchRows<V: View> {
     wanted: Option<Wanted>,
     /// The number of records in the batches that were read so far, and in the current one.
     loaded: u64,
-    /// Whether all ids were taken into batches.
+    /// Whether all ids have been read into batches.
     ids_are_read: bool,
     at: usize,
     collection: Arc<str>,
@@ -71,16 +71,16 @@ const BATCHES_AHEAD: usize = 4;
 struct LoadsAhead<V: View> {
     view: V,
     sent: VecDeque<(V::PointReader, Packed)>,
-    /// The number of records in them.
+    /// The number of records in the batches of `sent`.
     records: u64,
     /// Maximum number of batches in flight.
     most: usize,
-    /// Whether the store sends a load before it waits for it.
+    /// Whether the store has started every load so far without waiting for its result.
     sends: bool,
 }
 
 impl<V: View> LoadsAhead<V> {
-    /// Sends the load of a batch.
+    /// Starts to load a batch with a reader of its own, and adds both to `sent`.
     fn send(&mut self, records: Keyspace, batch: Packed) -> Result<()> {
         let mut reader = self.view.point_reader()?;
         let keys: Vec<_> = batch.iter().map(|key| (records, key)).collect();
@@ -90,7 +90,7 @@ impl<V: View> LoadsAhead<V> {
         Ok(())
     }
 
-    /// Removes the next batch, and the reader that loads it.
+    /// Removes the next batch, and the reader that loads it. `None` if no batch is in flight.
     fn next(&mut self) -> Option<(V::PointReader, Packed)> {
         let (reader, batch) = self.sent.pop_front()?;
         self.records = self.records.saturating_sub(records_of(&batch));
@@ -151,7 +151,7 @@ impl<V: View> FetchRows<V> {
             // As many as are needed if the filter accepts the same part of the records as so far.
             let accepted = first.saturating_sub(left);
             left.saturating_mul(self.loaded).checked_div(accepted).map_or_else(
-                // None was accepted: as many as wanted, then twice as many as before.
+                // None was accepted: as many as the caller needs, or as many as were loaded so far, if that is more.
                 || left.max(self.loaded),
                 |expected| expected.max(left),
             )
@@ -284,7 +284,7 @@ impl<V: View> RecordRows for FetchRows<V> {
     }
 }
 
-/// Loads the records of a batch. The keys of a first batch are on the stack, so that a short query does not allocate.
+/// Loads the records of a batch. Up to [`FIRST_BATCH`] keys are on the stack, so that a short query does not allocate.
 fn load(reader: &mut impl PointReader, records: Keyspace, batch: &Packed) -> Result<()> {
     let mut few = [(records, &[][..]); FIRST_BATCH];
     match few.get_mut(..batch.len()) {

@@ -56,7 +56,7 @@ pub(super) fn id_batch(keys: usize) -> Packed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeats {
     Never,
-    /// Once per entry; the reader removes duplicates.
+    /// Once per entry, unless the scan has a limit. The reader removes duplicates.
     AsMet,
 }
 
@@ -109,7 +109,7 @@ impl<V: View> IdRows<V> {
     }
 }
 
-/// The record keys of an index's entries, each once.
+/// The record keys of an index's entries, as often as [`Repeats`] allows.
 pub(super) struct IndexIds<V: View> {
     walk: EntryWalk<V>,
     once: Once,
@@ -157,7 +157,7 @@ impl<V: View> IndexIds<V> {
         }
     }
 
-    /// Moves to the next record key that was not returned before.
+    /// Moves to the next record key, past duplicates if they are removed. Returns `false` after the last.
     fn advance(&mut self) -> Result<bool> {
         if let Once::Seen(seen) = &self.once
             && seen.is_full()
@@ -180,7 +180,7 @@ impl<V: View> IndexIds<V> {
         }
     }
 
-    /// Reads all remaining entries when the set exceeds the memory limit.
+    /// Sorts the record keys of all remaining entries, when the set exceeds the memory limit.
     fn gather(&mut self) -> Result<()> {
         let Once::Seen(seen) = std::mem::replace(&mut self.once, Once::NotNeeded) else { return Ok(()) };
         let mut overflow = seen.overflow()?;
@@ -238,7 +238,7 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// Moves to the next entry. Returns `false` after the last.
+    /// Moves to the next entry that passes the checks; with `firsts`, to the first entry of the next group. Returns `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         if self.firsts > 0 {
@@ -282,7 +282,7 @@ impl<V: View> EntryWalk<V> {
         Ok(passed)
     }
 
-    /// Moves to the first entry of the next group of entries that are equal in the leading fields.
+    /// Moves to the first entry of the next group: of entries that pass the checks and are equal in the first `firsts` fields.
     #[inline(never)]
     fn advance_to_group(&mut self) -> Result<bool> {
         // An encoded value is not empty, so neither is a group.
@@ -318,7 +318,7 @@ impl<V: View> EntryWalk<V> {
         Ok(false)
     }
 
-    /// Returns the length of the encoded values that an entry's group shares.
+    /// Returns the length of the entry's first `firsts` encoded values, in bytes.
     fn group_of(&self, entry: &IndexEntry<'_>) -> Result<usize> {
         let mut length = 0;
         for (_, direction) in self.index.pattern.fields().iter().take(self.firsts) {

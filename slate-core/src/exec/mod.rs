@@ -1,7 +1,7 @@
 //! Executes plans over a view.
 //!
 //! A plan is a tree of nodes, and each becomes a cursor, the [`Rows`] of an operator: [`advance`](Rows::advance) moves it to its next
-//! row and moves its input as far as that takes; [`current`](Rows::current) lends the row. The filter `{active: true}` over an
+//! row, for which it moves its input as often as needed; [`current`](Rows::current) lends the row. The filter `{active: true}` over an
 //! index on `city`, sorted by `name`:
 //!
 //! ```text

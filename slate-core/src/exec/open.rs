@@ -95,7 +95,7 @@ pub(super) fn open_records<'v, V: View + 'v>(
     open_node(plan, view, collection, resources, &meter)
 }
 
-/// Opens a node with this meter.
+/// Opens a node, which counts in `meter`. Its input gets meters of its own.
 fn open_node<'v, V: View + 'v>(
     plan: RawPlan,
     view: &V,

@@ -104,8 +104,8 @@ impl Resources {
     /// Returns the resources for the input of a pipeline with this many nodes, which count towards [`MAX_NESTED`].
     ///
     /// # Errors
-    /// MongoDB's code for a pipeline that is too long, 7749501, if with the outer pipelines more than [`MAX_NESTED`] nodes read from
-    /// each other.
+    /// Fails with 7749501, MongoDB's code for a pipeline that is too long, if with the outer pipelines more than [`MAX_NESTED`] nodes read
+    /// from each other.
     pub(super) fn below(&self, nodes: usize) -> Result<Self> {
         let above = self.above + nodes;
         if above > MAX_NESTED {

@@ -1,5 +1,5 @@
-//! The one trait of all operators, its objects (the rows of a node whose operator is not known at compile time), and the operators that
-//! hold nothing: the scan of records; and filter and slice, which take any rows and pass on records if their input has records.
+//! The trait of all operators, [`Rows`]; its boxed form, for an operator that is not known at compile time; and the operators that hold no
+//! rows: the scan of records, and filter and slice, which take any rows and pass on records if their input has records.
 
 use std::sync::Arc;
 

@@ -34,8 +34,7 @@ pub(crate) struct SortRows<I> {
     sort_key: Vec<u8>,
     /// Rows of the group above this sort key are rejected.
     bound: Option<Bound>,
-    /// The sort key's beginning, for the presorted fields, of the group that is being sorted: a row with another one
-    /// begins the next group.
+    /// The encoded presorted fields of the group that is being sorted. A row with others begins the next group.
     group: Vec<u8>,
     kept: Kept,
     /// Buffer for a copy of the input's current row with the fields that later nodes need.

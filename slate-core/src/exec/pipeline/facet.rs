@@ -102,7 +102,7 @@ impl<'v, V: View + 'v> FacetRows<'v, V> {
         First::Group(Box::new(GroupRows::fed(group, false, result, &self.resources, Meter::default())))
     }
 
-    /// Reads the input. Returns the documents that are held for pipelines that replay them.
+    /// Reads the input: adds its documents to each group, and returns them for the pipelines that replay them.
     fn feed(&mut self, mut input: BoxedRows<'v>, firsts: &mut [First<'v>]) -> Result<Arc<Spooled>> {
         let mut interrupt = self.resources.interrupt.clone();
         let (mut held, mut copy) = (Spool::new(self.resources.memory.clone()), Vec::new());

@@ -150,7 +150,7 @@ impl<'v> GroupRows<'v> {
         }
     }
 
-    /// Ends the input.
+    /// Ends the input: sorts the groups by their keys, unless all are in memory and may be returned unsorted.
     pub(super) fn end(&mut self) -> Result<()> {
         if self.rest.is_none() && self.result == GroupResult::Unsorted {
             return Ok(());

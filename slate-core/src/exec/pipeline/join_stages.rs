@@ -29,7 +29,8 @@ pub(super) fn of_document(lookup: &Lookup, document: Doc<'_>) -> Result<Vec<Stag
     Ok(stages)
 }
 
-/// Returns the stages that find the documents that are equal to any of the values, in the order of `_id`. Sorts the values.
+/// Returns the stages that find the documents that are equal to any of the values, in the order of `_id`. Sorts the values and removes
+/// repeated ones.
 pub(super) fn of_values<V>(
     lookup: &Lookup,
     join: &Join,

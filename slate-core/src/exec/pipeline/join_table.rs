@@ -25,12 +25,12 @@ pub(super) const ENTRY: usize = 64;
 const MOST_LISTS: usize = 1_024;
 
 impl JoinTable {
-    /// Returns the memory that documents take, in bytes, without that of the [wanted](Self::want) values.
+    /// Returns the memory of the added entries, in bytes, without the keys of [wanted](Self::want) values.
     pub(super) fn memory(&self) -> usize {
         self.memory
     }
 
-    /// Adds a document of the other collection under each of its values. Documents are added in the order of their numbers.
+    /// Adds a document of the other collection under each value of its joined field. Documents are added in the order of their numbers.
     pub(super) fn add(&mut self, join: &Join, document: Doc<'_>, number: usize, key: &mut Vec<u8>) -> Result<()> {
         work::take_copied(document.bytes().len())?;
         join.visit_foreign_keys(document, key, &mut |key| {
@@ -55,7 +55,7 @@ impl JoinTable {
         Some(key)
     }
 
-    /// Adds a document of the other collection under each of its [wanted](Self::want) values. Returns whether it has one.
+    /// Adds a document of the other collection under each [wanted](Self::want) value of its joined field. Returns whether it has one.
     pub(super) fn add_wanted(
         &mut self,
         join: &Join,

@@ -107,7 +107,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         }
     }
 
-    /// Writes the document for the next match of the current document.
+    /// Writes the document for the next match of the current document. Returns `false` after the last match.
     fn next_match(&mut self) -> Result<bool> {
         let is_found = match &mut self.streamed {
             Some(rows) => rows.advance()?,
@@ -148,7 +148,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         Ok(())
     }
 
-    /// Moves to the next document of the input, or past `most` equal documents, and finds its matches.
+    /// Moves past at most `most` equal documents of the input, and finds their matches. Returns `false` after the last document.
     fn next_document(&mut self, most: u64) -> Result<bool> {
         // Ends the query for the previous document.
         self.streamed = None;
@@ -193,7 +193,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         Ok(true)
     }
 
-    /// Makes the rows the matches of the current document. They are not held in memory if the stage returns a document per match.
+    /// Sets the matches of the current document to `rows`. They are not held in memory if the stage returns a document per match.
     fn take_matches(&mut self, mut rows: BoxedRows<'v>) -> Result<()> {
         if self.lookup.is_unwound() {
             self.documents = Packed::default();
@@ -213,7 +213,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         Ok(())
     }
 
-    /// Chooses how to find matches.
+    /// Chooses how to find matches. Reads the other collection, or the matches of all documents, if they can be held in memory.
     fn decide(&mut self) -> Result<()> {
         if self.lookup.is_constant() && self.read_once()? {
             self.strategy = Strategy::Constant;
@@ -350,7 +350,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
                 if let Some(Stage::Match(filter)) = stages.first()
                     && !self.foreign.is_indexed(join.foreign(), filter)
                 {
-                    // Each such batch reads all documents, so the next step tries a hash table of all of them.
+                    // Each such batch reads all documents, so before the next one a hash table of all of them is tried.
                     batches.count_joined(usize::MAX);
                 }
                 self.foreign.open(stages)?

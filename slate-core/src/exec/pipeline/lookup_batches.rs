@@ -26,7 +26,7 @@ pub(super) struct Batches {
     pub(super) values: Vec<JoinValue<OwnedValue>>,
     /// The memory of the batch before it is joined, in bytes.
     pub(super) memory: usize,
-    /// Whether the batch is one document with very many values.
+    /// Whether the batch is one document with more than [`MOST_VALUES`] values.
     pub(super) has_many_values: bool,
     key: Vec<u8>,
 }
@@ -66,7 +66,7 @@ impl Batches {
         }
     }
 
-    /// Returns the most documents of the next batch.
+    /// Returns the maximum number of documents in the next batch.
     pub(super) fn most(&self) -> usize {
         match (self.is_indexed, self.joined) {
             (false, _) => usize::MAX,
@@ -84,8 +84,8 @@ impl Batches {
         self.has_many_values = false;
     }
 
-    /// Adds a document to the batch. Returns `false` if the batch is complete: a document with very many values is a batch of its
-    /// own, without its values, and is pending if the batch has others.
+    /// Adds a document to the batch. Returns `false` if the batch is complete: a document with more than [`MOST_VALUES`] values is a batch of
+    /// its own, without its values, and is pending if the batch has others.
     pub(super) fn add(&mut self, join: &Join, document: Box<[u8]>) -> bool {
         let has_many_values = has_many_values(join, &document);
         if has_many_values && !self.batch.is_empty() {

@@ -13,7 +13,7 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// Documents with fields computed from those before them in their partition. Holds one document.
+/// Documents with fields computed from the documents up to them in their partition. Holds one document, unless the input must be sorted.
 pub(crate) struct RunningWindowRows<'v> {
     input: WindowSource<'v>,
     windows: Windows,

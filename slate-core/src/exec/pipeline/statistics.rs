@@ -18,7 +18,7 @@ use crate::{
 /// Returns the document about a collection.
 ///
 /// # Errors
-/// `NamespaceNotFound` (26) if the stage requests counts or sizes and the collection does not exist.
+/// Fails with `NamespaceNotFound` (26) if the collection does not exist and the stage requests its sizes, its count or its scans.
 pub(super) fn of_collection<V: View>(
     stage: &CollStats,
     view: &V,
@@ -54,10 +54,10 @@ pub(super) fn of_collection<V: View>(
     Ok(vec![OwnedValue::from(&Bson::Document(described))])
 }
 
-/// Returns a document for each index.
+/// Returns a document for each index, `_id` first; none if the collection does not exist.
 ///
 /// # Errors
-/// If a definition cannot be converted, which is a bug.
+/// Fails if a definition cannot be converted, which is a bug.
 pub(super) fn of_indexes(collection: &CollectionInfo, resources: &Resources) -> Result<Vec<OwnedValue>> {
     if resources.catalog.collection(&collection.name).is_none() {
         return Ok(Vec::new());

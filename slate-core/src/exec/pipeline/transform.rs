@@ -27,7 +27,7 @@ pub(super) enum Transform {
 }
 
 impl Transform {
-    /// Replaces the content of `out`. Returns `false` if the document is left out.
+    /// Replaces the content of `out` by the new document. Returns `false` if `$redact` prunes the document.
     fn apply(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<bool> {
         match self {
             Self::Project(projection) => projection.apply(document, None, out)?,

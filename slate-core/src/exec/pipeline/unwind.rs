@@ -12,7 +12,7 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// A document for each element of an array.
+/// The rows of `$unwind`: a document for each element of an array.
 pub(crate) struct UnwindRows<'v> {
     input: BoxedRows<'v>,
     unwind: Unwind,

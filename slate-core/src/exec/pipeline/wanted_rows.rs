@@ -11,13 +11,13 @@ use crate::{
     spill::sort_counted,
 };
 
-/// The documents of another collection that a document with very many values is equal to.
+/// The documents of another collection that are joined with one document of very many values. Reads the whole collection.
 pub(super) struct WantedRows<'v> {
     input: BoxedRows<'v>,
     join: Join,
     /// The keys of the document's values.
     wanted: Packed,
-    /// The numbers of different keys, in the order of the keys.
+    /// The numbers of the wanted keys, each key once, in the order of the keys.
     order: Vec<usize>,
     key: Vec<u8>,
     interrupt: Interrupt,

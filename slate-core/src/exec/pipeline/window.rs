@@ -147,8 +147,7 @@ impl Rows for WindowRows<'_> {
     }
 }
 
-/// # Errors
-/// MongoDB's 5414201 if windows hold more than the memory limit, and more than [`LEAST`].
+/// Fails with MongoDB's 5414201 if windows hold more than the memory limit, and more than [`LEAST`].
 fn check(partition: &Partition, results: &Results, memory: &Memory) -> Result<()> {
     let most = memory.limit().max(LEAST);
     if partition.bytes() + results.bytes() <= most {

@@ -20,7 +20,7 @@ use crate::{
 /// Sorts rows by their sort keys, ties by the record key.
 ///
 /// If the input is ordered by the first `presorted` fields, holds one group of rows that are equal in these fields at a
-/// time. With a limit, holds at most twice as many rows as the limit.
+/// time. With a limit, holds at most twice as many rows, or 64 if that is more.
 pub(crate) struct SortRows<I> {
     /// `None` once all of it was read.
     input: Option<I>,

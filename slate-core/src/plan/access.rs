@@ -55,7 +55,7 @@ impl Access {
 }
 
 impl AccessPath {
-    /// Returns the fields that an index path limits, each with its allowed values. The path field of a wildcard index is
+    /// Returns the fields that an index path limits, each with its allowed values; none for other paths. The path field of a wildcard index is
     /// among them only if no other field is: a value at a path implies the path.
     pub(super) fn limits(&self) -> impl Iterator<Item = (&Path, &IntervalSet)> {
         let index = match self {
@@ -129,7 +129,7 @@ impl AccessPath {
     }
 }
 
-/// Returns whether the rows of a plan's leaf come in the order of `_id`.
+/// Returns whether the rows of a plan's leaf certainly come in the order of `_id`.
 pub(crate) fn is_leaf_in_id_order(leaf: &RawPlan) -> bool {
     match leaf {
         RawPlan::Scan { direction, .. } => *direction == Direction::Ascending,
@@ -245,7 +245,8 @@ impl GrowingBounds {
         self.end == BoundsEnd::Open
     }
 
-    /// Binds the next field, unless that needs too many ranges.
+    /// Binds the next field, unless a range was bound before or a field after the first needs more than [`MAX_RANGES`]. Then no later
+    /// field is bound either.
     pub(super) fn push(&mut self, set: IntervalSet, exact_for: Conjuncts) {
         let ranges = self.ranges.saturating_mul(set.len().max(1));
         if self.end == BoundsEnd::Closed || (!self.fields.is_empty() && ranges > MAX_RANGES) {
@@ -392,7 +393,7 @@ fn untruncated(place: &[u8]) -> &[u8] {
     place.get(..MAX_UNIQUE_PREFIX).unwrap_or(place)
 }
 
-/// Returns the least bytes above all that start with `prefix`; `None` if all such bytes are 0xff.
+/// Returns the least bytes above all that start with `prefix`; `None` if `prefix` consists of 0xff.
 fn successor(prefix: &[u8]) -> Option<SmallBytes> {
     let (last, before) = prefix.get(..=prefix.iter().rposition(|&byte| byte != 0xff)?)?.split_last()?;
     Some(SmallBytes::concat(&[before, &[last + 1]]))

@@ -48,8 +48,8 @@ pub(crate) struct Planned {
 /// Plans a query. Keys are counted in `view`.
 ///
 /// # Errors
-/// Fails on a hint that names no index or an index without all matching documents, and on a forced candidate that does
-/// not exist.
+/// Fails on a hint that names no index, several indexes, or a wildcard index that does not serve the query; on `min`, `max` or `returnKey`
+/// that the index does not allow; and on a forced candidate that does not exist.
 pub(crate) fn build<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
     let planned = build_pipeline(&Context { collection, query, probe: &ViewProbe::new(view), access: None })?;
     trace::planned(query.kind, &collection.name, || {
@@ -207,7 +207,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
 /// Returns the only visible index on these keys.
 ///
 /// # Errors
-/// `IndexNotFound` (27) if there are several, which differ in their other options.
+/// Fails with `IndexNotFound` (27) if there are several, which differ in their other options, and with `BadValue` (2) if there is none.
 fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Result<&'c Arc<IndexInfo>> {
     let keys = Doc::from(keys);
     let mut named = context.collection.usable().filter(|index| index.has_keys(keys));
@@ -234,8 +234,8 @@ pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usi
 /// searches its index from the root, which costs about as much as the other path could save.
 pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 
-/// A path by ranges that reads at most this many records is chosen without considering others, because these cost as much as one
-/// probe.
+/// A path by ranges that reads at most this many records is chosen without considering others, because reading the records costs as
+/// much as one probe.
 const MAX_UNWEIGHED_FETCHES: u64 = 2;
 
 /// A path that is too expensive according to statistics is still counted up to this many keys, because statistics may
@@ -245,7 +245,7 @@ const CONFIRMING_KEYS: u64 = 128;
 /// The steps of counting the keys of a merge's input; see [`work`].
 const STEPS_PER_PROBE: usize = 64;
 
-/// Returns the cost up to which a path is chosen without considering others.
+/// Returns the cost up to which a path is chosen without considering others; 0 if others are always considered.
 fn settled_cost(path: &AccessPath) -> u64 {
     match path {
         AccessPath::Index { .. } if path.first_bounds().is_some_and(IntervalSet::is_points) => {
@@ -284,7 +284,7 @@ struct Uncounted {
     most: Rank,
 }
 
-/// Chooses among the usable candidates.
+/// Chooses the cheapest of the usable candidates and, if `merging` allows them, of their merges.
 pub(super) fn cheapest(mut usable: Vec<Candidate>, merging: Merging, context: &Context<'_>) -> Result<Candidate> {
     // No path is cheaper than one that reads a single record.
     if let Some(point) = usable.iter().position(|candidate| candidate.access.path.is_of_one_record()) {
@@ -366,7 +366,8 @@ impl<'a> Weighed<'a> {
         rank(&self.candidate.access, self.cost(keys))
     }
 
-    /// Counts the keys until the path cannot be cheaper than `best`. Returns `None` if it is not cheaper.
+    /// Counts the keys until the path costs more than `best`, and then returns `None`. If it costs more according to statistics, counts
+    /// at most [`CONFIRMING_KEYS`].
     fn probe(&self, best: Option<u64>, context: &Context<'_>) -> Result<Option<Rank>> {
         let Keys::Within(ranges) = &self.keys else { return Ok(None) };
         let cap = self.rates.cap();

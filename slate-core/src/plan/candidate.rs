@@ -226,9 +226,9 @@ pub(super) struct Reads {
 /// The cost of a candidate per key and per record that it reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// Maximum number of records that are read: a limit ends the walk if rows come in the requested order.
+    /// Maximum number of records that are read: a limit ends the walk if rows come in the requested order. `None` if all are read.
     most: Option<u64>,
-    /// Maximum number of keys that are read: checks reject some of them. A merge reads all.
+    /// Maximum number of keys that are read: more than records if checks reject some. `None` if all are read, as by a merge.
     most_keys: Option<u64>,
     key: u64,
     /// One in this many keys is read.

@@ -55,7 +55,7 @@ impl ConjunctTerm {
 }
 
 impl<'c> Terms<'c> {
-    /// Returns the terms for indexes whose strings are the sort keys of `collation`.
+    /// Returns the terms for indexes of this collation, or for those without one. They are incomplete once the call is over.
     fn of(conjuncts: &'c [Node], collection: &CollectionInfo, collation: Option<&Collation>) -> Self {
         let is_indexed = |path: &Path| {
             let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());
@@ -234,13 +234,13 @@ fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     directed
 }
 
-/// Returns whether the index has an entry for every matching document.
+/// Returns whether the index provably has an entry for every matching document.
 fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
     condition && (!index.sparse || has_present_field(index, filter))
 }
 
-/// Returns whether every document that matches has one of the fields of the index.
+/// Returns whether every matching document provably has one of the fields of the index.
 fn has_present_field(index: &IndexInfo, filter: &Filter) -> bool {
     index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)))
 }

@@ -21,13 +21,13 @@ pub(crate) struct Query {
     pub(crate) window: Window,
     pub(crate) output: Output,
     pub(crate) hint: Option<Hint>,
-    /// The part of the hinted index that is read.
+    /// The part of the hinted index that is read; `None` for all of it.
     pub(crate) limits: Option<Arc<KeyLimits>>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
     /// The stages of a pipeline that follow the output.
     pub(crate) pipeline: Nodes,
-    /// The view whose pipeline the query begins with.
+    /// The view whose pipeline the query begins with; `None` for a query of a collection.
     pub(crate) view: Option<Arc<ResolvedView>>,
     /// The views that the stages of the pipeline read.
     pub(crate) others: Arc<[ForeignView]>,

@@ -19,9 +19,9 @@ use crate::{Error, Result, catalog::IndexInfo, entry::MAX_UNIQUE_PREFIX, key_ran
 /// The keys between which the hinted index is read: a value for each of its fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyLimits {
-    /// The first key.
+    /// The least key that is read; `None` without a lower limit.
     pub(crate) min: Option<RawDocumentBuf>,
-    /// The key before which the walk ends.
+    /// The key above all that are read; `None` without an upper limit.
     pub(crate) max: Option<RawDocumentBuf>,
     /// How the query compares strings.
     pub(crate) collation: Option<Collation>,
@@ -32,9 +32,9 @@ impl KeyLimits {
     /// `None`.
     ///
     /// # Errors
-    /// MongoDB's codes: 51174 for keys that are not on the fields of the index, or contain strings that the index
-    /// compares by another collation; 51175 if `min` is not below `max`. `BadValue` (2) for values that an index entry
-    /// does not store completely.
+    /// Fails with 51174 for a wildcard index, and for keys that are not on the fields of the index or contain strings that the index compares
+    /// by another collation; with 51175 if `min` is not below `max`; with `BadValue` (2) for values that an index entry may not store
+    /// completely.
     pub(super) fn access(&self, index: Option<&Arc<IndexInfo>>, query: &Query) -> Result<Access> {
         let path = match index {
             None => {
@@ -66,7 +66,7 @@ impl KeyLimits {
         Ok(access)
     }
 
-    /// Returns `min` and `max`, encoded.
+    /// Returns `min` and `max`, encoded. Fails unless `min` is below `max`.
     fn keys(
         &self,
         fields: &[(Path, Direction)],

@@ -69,7 +69,7 @@ pub(super) fn field_of_values(index: &IndexInfo, bounds: &IndexBounds, path: &Pa
     (is_decoded && (!index.is_multikey_at(field) || has_all_elements())).then_some(field)
 }
 
-/// Returns whether the entries of an index within the bounds are ordered by the values at `path`, then by `_id`.
+/// Returns whether the entries of an index within the bounds are ordered by the values at `path`, then by `_id`. False with `checks`.
 pub(super) fn groups_by(index: &IndexInfo, bounds: &IndexBounds, checks: &Checks, path: &Path) -> bool {
     let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
     last == path

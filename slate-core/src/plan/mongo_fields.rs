@@ -27,7 +27,7 @@ pub(super) fn condition(filter: &Filter) -> Document {
     with_operators(bson(Doc::new(&filter.to_document())))
 }
 
-/// Writes `{ a: 1 }` as `{ a: { $eq: 1 } }`.
+/// Writes `{ a: 1 }` as `{ a: { $eq: 1 } }` and `{ a: /x/ }` as `{ a: { $regex: "x" } }`, also in the branches of `$and` and `$or`.
 pub(crate) fn with_operators(filter: Document) -> Document {
     let with_operator = |(name, value): (String, Bson)| {
         let value = match value {
@@ -66,8 +66,8 @@ pub(super) fn is_simple(projection: Doc<'_>) -> bool {
     projection.elements().all(|field| is_flag(field.value) && !field.name.contains(&b'.'))
 }
 
-/// Returns a document of the plan as BSON. A long one is shown by its length, in the form that MongoDB gives long commands in `currentOp`.
-/// Returns an empty one if it is damaged, or once the call is over, because its explanation is dropped.
+/// Returns a document of the plan as BSON. One above [`MAX_SHOWN`] bytes is shown by its length, as MongoDB shows long commands in
+/// `currentOp`. Returns an empty one if it is damaged, or once the call is over, because its explanation is dropped.
 pub(crate) fn bson(document: Doc<'_>) -> Document {
     let length = document.bytes().len();
     if length > MAX_SHOWN {

@@ -75,7 +75,7 @@ fn intersections<'a>(query: &Query, found: impl Iterator<Item = &'a Access>) -> 
     merged
 }
 
-/// Returns a union for each `$or` whose branches all have an index. The `$or` is checked again unless the index of each
+/// Returns a union for each `$or` whose branches all have an index, at most [`MAX_UNIONS`]. The `$or` is checked again unless the index of each
 /// branch decides it.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     let conjuncts = query.filter.conjuncts();

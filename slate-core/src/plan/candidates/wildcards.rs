@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Maximum number of paths of a filter that are considered by their values; twice that with those considered by existence.
+/// Maximum number of a filter's paths that are considered by their values. Together with paths by existence, at most twice as many are.
 const MAX_PATHS: usize = 8;
 
 /// Adds the access paths by a wildcard index. Each reads one part of the index, selected by bounds on the path
@@ -45,7 +45,7 @@ pub(super) fn by_wildcard(
     for path in paths {
         let Some(on_path) = index.on_path(wildcard, path) else { continue };
         let field = 1 + wildcard.pattern.before();
-        // A matching document may have no entry at this path.
+        // Otherwise a matching document without an entry at this path would be missed.
         if !requires_entry(&on_path, field, terms) {
             continue;
         }

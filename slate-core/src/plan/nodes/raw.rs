@@ -25,7 +25,7 @@ pub(crate) enum RawPlan {
     /// The records that match.
     Filter { input: Box<RawPlan>, filter: Filter },
     /// The records in order. If the input is ordered by the first `presorted` fields, only rows that are equal in them
-    /// are held and sorted at a time. Holds at most `limit` rows, and returns records with the fields `kept`.
+    /// are held and sorted at a time. Returns at most `limit` records, with the fields `kept`, and drops others early.
     Sort { input: Box<RawPlan>, sort: Sort, presorted: usize, limit: Option<u64>, kept: Kept },
     /// The records without the first `skip`, at most `limit` of them.
     Slice { input: Box<RawPlan>, window: Window },
@@ -116,7 +116,7 @@ fn shown_sort(shown: ShownNode, sort: &Sort, presorted: usize, limit: Option<u64
 }
 
 impl RawPlan {
-    /// Returns the node without an input.
+    /// Returns the lowest node, which has no input in the raw tier.
     pub(crate) fn leaf(&self) -> &Self {
         match self {
             Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.leaf(),

@@ -55,7 +55,7 @@ pub(super) fn add_nodes(
             continue;
         }
         match (nodes.last_mut(), node) {
-            // A sort below a limit holds only the rows within the limit.
+            // A sort below a limit drops the rows beyond it.
             (Some(DocumentNode::Sort { limit, .. }), node @ DocumentNode::Slice(window))
                 if optimization == Optimization::On =>
             {

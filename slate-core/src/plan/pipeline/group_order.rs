@@ -48,7 +48,7 @@ pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionI
     Some((access, Sort::by(path, direction)))
 }
 
-/// Returns `Group::end` if the first node is a group and receives every document that matches the filter.
+/// Returns `Group::end` if the first node is a group and receives all matching documents in any order, without a hint.
 fn end(query: &Query) -> Option<(Path, Direction)> {
     let is_plain = query.sort.is_none() && query.window.is_all() && query.hint.is_none() && query.force == Force::No;
     match query.pipeline.nodes.first().filter(|_| is_plain)? {

@@ -51,7 +51,7 @@ pub(crate) enum DocumentNode {
         projection: Projection,
         document: RawDocumentBuf,
     },
-    /// Ties keep the order of the input. Holds at most `limit` rows.
+    /// Ties stay in the order of the input. Returns at most `limit` rows, and drops others early.
     Sort {
         sort: Sort,
         limit: Option<u64>,

@@ -17,7 +17,7 @@ use crate::{
 /// Adds the node that replaces documents by their keys. A document that no index found has an empty key.
 ///
 /// # Errors
-/// `NotImplemented` (238) for an index that has several keys of a document: the plan does not know which of them found it.
+/// Fails with `NotImplemented` (238) for an index that has several keys of a document: the plan does not know which of them found it.
 pub(in crate::plan) fn add_to(nodes: &mut Vec<DocumentNode>, query: &Query, plan: &Plan) -> Result<()> {
     let Plan::Whole { input } = plan else { return Ok(()) };
     let names = match input.leaf() {

@@ -1,4 +1,4 @@
-//! Drops the filter if the bounds of the access path are exact for each of its conjuncts. What remains is evaluated on records.
+//! Drops the filter if the access path is exact for each of its conjuncts. Otherwise the other conjuncts are evaluated on records.
 
 use super::Outcome;
 use crate::plan::{Query, candidate::Candidate};

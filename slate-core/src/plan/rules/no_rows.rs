@@ -15,7 +15,7 @@ pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
     Outcome::Finished
 }
 
-/// Returns why the query returns no rows; `None` if it may return some.
+/// Returns why the query returns no rows; `None` if it may return some, or has a hint or a forced candidate.
 pub(in crate::plan) fn reason(query: &Query) -> Option<&'static str> {
     // A hint is checked, and an invalid one is an error with any filter.
     if query.hint.is_some() || query.force != Force::No {

@@ -1,4 +1,4 @@
-//! Passes a limit to the sort below it, which then holds no more rows than the limit.
+//! Passes a limit to the sort below it, which then drops the rows that cannot be among the first.
 
 use super::Outcome;
 use crate::plan::{Query, candidate::Candidate};

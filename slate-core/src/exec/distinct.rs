@@ -161,8 +161,8 @@ struct FoundValues {
     repeated: [Repeated; REPEATED],
 }
 
-/// A value that was found in the record `record_key` and was not the one to return there. Of equal values the one in the record with the
-/// least `_id` is returned, so this value can be ignored in records with greater keys, too.
+/// A value of the record `record_key` that is not returned, because an equal value comes before it. Of equal values the one in the record
+/// with the least `_id` is returned, so this value can be ignored in records with greater keys, too.
 #[derive(Default)]
 struct Repeated {
     kind: Option<Kind>,

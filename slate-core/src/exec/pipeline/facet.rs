@@ -95,7 +95,7 @@ impl<'v, V: View + 'v> FacetRows<'v, V> {
         Ok(writer.finish())
     }
 
-    /// Removes the `$group` that a pipeline begins with. Without one, the pipeline replays the held documents.
+    /// Removes the `$group` that a pipeline begins with. Without one, the pipeline replays the held documents after the input was read.
     fn first(&self, nodes: &mut Vec<DocumentNode>) -> First<'v> {
         let fed = nodes.first().is_some_and(DocumentNode::is_fed).then(|| nodes.remove(0));
         let Some(DocumentNode::Group { group, result, .. }) = fed else { return First::Replay };

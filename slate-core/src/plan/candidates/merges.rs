@@ -86,8 +86,9 @@ fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     (0..conjuncts.len()).filter_map(|place| union(collection, query, place, &limiting)).take(MAX_UNIONS).collect()
 }
 
-/// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts hold in every branch, and those that are
-/// `limiting` limit its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
+/// Returns the union of a path for each branch of the conjunct at `place`. `None` if it is no `$or`, a branch has no path, or one path
+/// finds the records of all branches. The other conjuncts hold in every branch, and those that are `limiting` limit its path, too:
+/// `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
 fn union(collection: &CollectionInfo, query: &Query, place: usize, limiting: &[(usize, &Node)]) -> Option<Access> {
     let node = query.filter.conjuncts().get(place)?;
     let branches = node.branches()?;
@@ -211,7 +212,7 @@ impl Input {
         }
     }
 
-    /// Returns whether every record of the path has an entry in `index` with a value within `allowed` at `path`.
+    /// Returns whether every record of the path provably has an entry in `index` with a value within `allowed` at `path`.
     fn holds(&self, path: &Path, allowed: &IntervalSet, index: &IndexInfo) -> bool {
         let is_within = |set: &IntervalSet| set.intersect(allowed) == *set;
         let mut is_satisfied = false;

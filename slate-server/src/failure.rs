@@ -47,6 +47,7 @@ impl Code {
     pub(crate) const TRANSACTION_COMMITTED: Self = Self(256, "TransactionCommitted");
     pub(crate) const TOO_MANY_SESSIONS: Self = Self(261, "TooManyLogicalSessions");
     pub(crate) const NOT_IN_TRANSACTION: Self = Self(263, "OperationNotSupportedInTransaction");
+    pub(crate) const OBJECT_TOO_LARGE: Self = Self(10334, "BSONObjectTooLarge");
     pub(crate) const INTERRUPTED: Self = Self(11601, "Interrupted");
     pub(crate) const NOT_RETRYABLE: Self = Self(50768, "NotARetryableWriteCommand");
 }

@@ -159,7 +159,7 @@ fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
 }
 
 /// Whether a value counts as true, as the library reads it.
-pub(super) fn is_true(value: RawBsonRef<'_>) -> bool {
+pub(crate) fn is_true(value: RawBsonRef<'_>) -> bool {
     truth(OwnedValue::from(value).as_value()) == Some(true)
 }
 

@@ -157,7 +157,7 @@ async fn write(
                 None => {}
             }
         }
-        let reply = match &before {
+        let reply = match before.as_ref().filter(|_| positions.len() < statements.count()) {
             Some(before) => statements.merged(before, &positions, Some(&reply))?,
             None => reply,
         };

@@ -5,19 +5,27 @@
 //! { writes: [{ command, ids: [from, to, …], new, upserted: [{ id, _id }, …], reply }, …] }
 //! ```
 //!
-//! A statement that failed is not recorded: a repetition executes it.
+//! A statement that failed is not recorded, so a repetition executes it. A `bulkWrite` is recorded as a whole with its failed operations, and a
+//! repetition gets its reply.
 
-use std::ops::Range;
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
 
 use bson::{Bson, RawArray, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
 use crate::{
+    auth::needs::is_true,
     command::Command,
-    failure::{Failure, Result},
+    failure::{Code, Failure, Result},
 };
 
 /// Maximum number of statements of a command. The library refuses more.
 const MAX_STATEMENTS: usize = 100_000;
+
+/// Maximum length of a record, in bytes, to which another command adds statements.
+const MAX_RECORD: usize = 48 << 20;
 
 /// The statements of a command, by their ids.
 pub(super) struct Statements<'c> {
@@ -45,7 +53,10 @@ struct Write<'r> {
 }
 
 impl<'c> Statements<'c> {
-    /// Reads the ids of a command's statements; counts from 0 if it has none. If they are invalid, the library fails.
+    /// Reads the ids of a command's statements; counts from 0 if it has none. The library refuses another number of ids than statements.
+    ///
+    /// # Errors
+    /// Fails if an id is no integer of 32 bits or the last one of these.
     pub(super) fn of(command: &'c Command) -> Result<Self> {
         let field = match &*command.name {
             "insert" => Some("documents"),
@@ -59,10 +70,16 @@ impl<'c> Statements<'c> {
             Some(field) => array(field)?.map_or(0, |all| all.into_iter().take(MAX_STATEMENTS).count()),
             None => 1,
         };
-        let given = array("stmtIds")?
-            .map(|ids| ids.into_iter().take(MAX_STATEMENTS).map_while(|id| integer(id.ok()?)).collect::<Vec<i32>>());
-        let first = command.get("stmtId")?.and_then(integer).unwrap_or_default();
-        let ids = given.filter(|ids| ids.len() == count).unwrap_or_else(|| (first..).take(count).collect());
+        let id_of = |value| integer(value).ok_or_else(|| Failure::mistyped("stmtId", "an integer of 32 bits"));
+        let first = command.get("stmtId")?.map_or(Ok(0), id_of)?;
+        let given = match array("stmtIds")? {
+            Some(ids) => ids.into_iter().take(MAX_STATEMENTS).map(|id| id_of(id?)).collect::<Result<Vec<i32>>>()?,
+            None => Vec::new(),
+        };
+        let end = i32::try_from(count).ok().and_then(|count| first.checked_add(count));
+        let end = end.filter(|_| !given.contains(&i32::MAX));
+        let end = end.ok_or_else(|| Failure::new(Code::INVALID_OPTIONS, "the ids of statements exceed 32 bits"))?;
+        let ids = if given.len() == count { given } else { (first..end).collect() };
         Ok(Self { command, field, ids })
     }
 
@@ -74,13 +91,9 @@ impl<'c> Statements<'c> {
         positions: &[usize],
         reply: &RawDocument,
     ) -> Result<RawDocumentBuf> {
-        let first_error = errors(reply).min();
-        let is_ordered = self.is_ordered()?;
-        let was_executed = |nth: &usize| match first_error {
-            Some(first) if is_ordered => *nth < first,
-            Some(_) => !errors(reply).any(|failed| failed == *nth),
-            None => true,
-        };
+        let failed: HashSet<usize> = errors(reply).collect();
+        let end = if self.is_ordered()? { failed.iter().min().copied() } else { None };
+        let was_executed = |nth: &usize| end.is_none_or(|end| *nth < end) && !failed.contains(nth);
         let id_at = |nth: usize| positions.get(nth).and_then(|&position| self.ids.get(position)).copied();
         let mut ids: Vec<Range<i32>> = Vec::new();
         for id in (0..positions.len()).filter(was_executed).filter_map(id_at) {
@@ -88,6 +101,9 @@ impl<'c> Statements<'c> {
                 Some(range) if range.end == id => range.end = id.saturating_add(1),
                 _ => ids.push(id..id.saturating_add(1)),
             }
+        }
+        if let Some(before) = before.filter(|_| ids.is_empty()) {
+            return Ok(before.to_owned());
         }
         let mut upserted = RawArrayBuf::new();
         for one in documents(reply.get_array("upserted").ok()) {
@@ -106,6 +122,10 @@ impl<'c> Statements<'c> {
             "upserted": upserted,
             "reply": reply.to_owned(),
         });
+        if before.is_some() && writes.as_bytes().len() > MAX_RECORD {
+            let message = format!("the record of the statements with this txnNumber exceeds {MAX_RECORD} bytes");
+            return Err(Failure::new(Code::OBJECT_TOO_LARGE, message));
+        }
         Ok(rawdoc! { "writes": writes })
     }
 
@@ -115,7 +135,13 @@ impl<'c> Statements<'c> {
     /// Fails with MongoDB's code if one of them was executed by another kind of command.
     pub(super) fn look_up(&self, record: &RawDocument) -> Result<Recorded> {
         let writes: Vec<Write<'_>> = documents(record.get_array("writes").ok()).filter_map(Write::read).collect();
-        let of_id = |id: i32| writes.iter().find(|write| write.ids.iter().any(|range| range.contains(&id)));
+        let mut ranges: Vec<(&Range<i32>, &Write<'_>)> =
+            writes.iter().flat_map(|write| write.ids.iter().map(move |range| (range, write))).collect();
+        ranges.sort_by_key(|(range, _)| range.start);
+        let of_id = |id: i32| {
+            let (range, write) = ranges.get(ranges.partition_point(|(range, _)| range.start <= id).checked_sub(1)?)?;
+            range.contains(&id).then_some(*write)
+        };
         let mut missing = Vec::new();
         for (position, &id) in self.ids.iter().enumerate() {
             match of_id(id) {
@@ -127,11 +153,11 @@ impl<'c> Statements<'c> {
         if let Some(write) = writes.iter().find(all) {
             return Ok(Recorded::All(write.reply.to_owned()));
         }
-        if missing.is_empty() {
-            return self.merged(record, &missing, None).map(Recorded::All);
-        }
         if missing.len() < self.ids.len() && matches!(self.field, None | Some("ops")) {
             return Err(Failure::not_implemented("a bulkWrite of which a part was executed"));
+        }
+        if missing.is_empty() {
+            return self.merged(record, &missing, None).map(Recorded::All);
         }
         Ok(Recorded::AllBut(missing))
     }
@@ -140,8 +166,7 @@ impl<'c> Statements<'c> {
     fn check(&self, write: &Write<'_>) -> Result<()> {
         let command = &*self.command.name;
         let is_find_and_modify = |name: &str| name.eq_ignore_ascii_case("findAndModify");
-        let truth =
-            |name: &str| Ok::<_, Failure>(self.command.get(name)?.is_some_and(|value| value.as_bool() == Some(true)));
+        let truth = |name: &str| Ok::<_, Failure>(self.command.get(name)?.is_some_and(is_true));
         let code = if is_find_and_modify(write.command) && is_find_and_modify(command) {
             let last = write.reply.get_document("lastErrorObject")?;
             match last.get_bool("updatedExisting") {
@@ -192,8 +217,8 @@ impl<'c> Statements<'c> {
         Ok(copy)
     }
 
-    /// Returns the reply for statements of which those at `positions` were executed now, with the reply `now`, and the others earlier. Of these, each
-    /// counts as one that changed a document, as in MongoDB.
+    /// Returns the reply for statements of which those at `positions` were executed now, with the reply `now`, and the others earlier. Of these, a
+    /// command that is repeated with all its executed statements counts as in its reply. Each of the others counts as one that changed a document.
     pub(super) fn merged(
         &self,
         record: &RawDocument,
@@ -202,39 +227,45 @@ impl<'c> Statements<'c> {
     ) -> Result<RawDocumentBuf> {
         let place = |nth: usize| positions.get(nth).copied().unwrap_or(nth);
         let failed = now.into_iter().flat_map(errors).map(place).min().filter(|_| self.is_ordered().unwrap_or(true));
-        let known: Vec<usize> = (0..failed.unwrap_or(self.ids.len()))
+        let known: HashMap<i32, usize> = (0..failed.unwrap_or(self.ids.len()))
             .filter(|position| positions.binary_search(position).is_err())
+            .filter_map(|position| Some((*self.ids.get(position)?, position)))
             .collect();
-        let of_id = |id: i32| {
-            let upserted = documents(record.get_array("writes").ok())
-                .flat_map(|write| documents(write.get_array("upserted").ok()));
-            upserted
-                .into_iter()
-                .find(|one| one.get_i32("id").is_ok_and(|of| of == id))
-                .and_then(|one| one.get("_id").ok()?)
-        };
+        let number = |reply: &RawDocument, name: &str| reply.get_i32(name).unwrap_or_default();
+        let of_now = |name: &str| now.map_or(0, |now| number(now, name));
+        let (mut n, mut modified) = (of_now("n"), of_now("nModified"));
         let mut upserted: Vec<(usize, Bson)> = Vec::new();
-        for &position in &known {
-            if let Some(value) = self.ids.get(position).copied().and_then(of_id) {
-                upserted.push((position, value.try_into()?));
+        for write in documents(record.get_array("writes").ok()).filter_map(Write::read) {
+            let executed = write.ids.iter().cloned().flatten();
+            let (repeated, all) = (executed.clone().filter(|id| known.contains_key(id)).count(), executed.count());
+            let before = upserted.len();
+            for one in documents(write.document.get_array("upserted").ok()) {
+                if let (Some(position), Some(value)) = (known.get(&number(one, "id")), one.get("_id")?) {
+                    upserted.push((*position, value.try_into()?));
+                }
+            }
+            if repeated == all {
+                n += number(write.reply, "n");
+                modified += number(write.reply, "nModified");
+            } else {
+                n += count(repeated);
+                modified += count(repeated) - count(upserted.len() - before);
             }
         }
-        let (known, inserted) = (count(known.len()), count(upserted.len()));
         for one in now.into_iter().flat_map(|now| documents(now.get_array("upserted").ok())) {
             if let (Some(nth), Some(value)) = (position(one), one.get("_id")?) {
                 upserted.push((place(nth), value.try_into()?));
             }
         }
         upserted.sort_by_key(|(position, _)| *position);
-        let number = |name: &str| now.and_then(|now| now.get_i32(name).ok()).unwrap_or_default();
-        let mut reply = rawdoc! { "n": number("n") + known };
+        let mut reply = rawdoc! { "n": n };
         if !upserted.is_empty() {
             let all: Vec<Bson> =
                 upserted.into_iter().map(|(at, id)| bson::doc! { "index": count(at), "_id": id }.into()).collect();
             reply.append(cstr!("upserted"), RawArrayBuf::try_from(all)?);
         }
         if self.field == Some("updates") {
-            reply.append(cstr!("nModified"), number("nModified") + known - inserted);
+            reply.append(cstr!("nModified"), modified);
         }
         let mut refused = RawArrayBuf::new();
         for error in now.into_iter().flat_map(|now| documents(now.get_array("writeErrors").ok())) {
@@ -261,12 +292,16 @@ impl<'c> Statements<'c> {
     }
 
     fn returns_new(&self) -> Result<bool> {
-        Ok(self.command.get("new")?.is_some_and(|new| new.as_bool() == Some(true)))
+        Ok(self.command.get("new")?.is_some_and(is_true))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.ids.len()
     }
 
     /// Returns the positions of all statements.
     pub(super) fn positions(&self) -> Vec<usize> {
-        (0..self.ids.len()).collect()
+        (0..self.count()).collect()
     }
 }
 

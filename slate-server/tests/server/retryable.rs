@@ -93,6 +93,38 @@ fn a_statement_that_failed_is_executed_again() {
 }
 
 #[test]
+fn a_repetition_counts_what_its_first_execution_has_changed() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1 }] });
+    let set = |id: i32, value: Document| doc! { "q": { "_id": id }, "u": { "$set": value } };
+    // The first statement finds no document, the second one fails.
+    let update = numbered(doc! { "update": "a", "updates": [set(404, doc! { "n": 1 }), set(1, doc! { "_id": 2 })] }, 1);
+    let first = client.ok(update.clone());
+    let repeated = client.ok(update);
+    for reply in [first, repeated] {
+        let counts = ["n", "nModified"].map(|name| reply.get_i32(name).unwrap());
+        assert_eq!((counts, errors(&reply)), ([0, 0], vec![(1, 66)]), "{reply}");
+    }
+    // A second statement of the same number.
+    let add = |id: i32| {
+        let add = doc! { "findAndModify": "a", "query": { "_id": 1 }, "update": { "$inc": { "n": 1 } }, "new": 1 };
+        numbered([add, doc! { "stmtId": id }].into_iter().flatten().collect(), 2)
+    };
+    for (id, n) in [(0, 1), (1, 2), (0, 1), (1, 2)] {
+        let reply = client.ok(add(id));
+        assert_eq!(reply.get_document("value").unwrap().get_i32("n").unwrap(), n, "{reply}");
+    }
+    // Every second document is a duplicate: of a long command each statement is found at once.
+    let documents: Vec<Document> = (0..20_000).map(|n| doc! { "_id": n / 2 + 10 }).collect();
+    let insert = numbered(doc! { "insert": "long", "documents": documents, "ordered": false }, 3);
+    for _ in 0..2 {
+        let reply = client.ok(insert.clone());
+        assert_eq!((reply.get_i32("n").unwrap(), errors(&reply).len()), (10_000, 10_000));
+    }
+}
+
+#[test]
 fn another_kind_of_write_is_no_repetition() {
     let server = TestServer::start().unwrap();
     let mut client = Client::connect(&server);
@@ -131,6 +163,9 @@ fn the_ids_of_statements_are_checked() {
     client.refused(with(doc! { "stmtIds": [0], "stmtId": 0 }), 72);
     client.refused(with(doc! { "stmtIds": ["0"] }), 14);
     client.refused(numbered(with(doc! { "stmtIds": [0, 1] }), 1), 16);
+    client.refused(numbered(with(doc! { "stmtIds": [0.0] }), 1), 14);
+    client.refused(numbered(with(doc! { "stmtId": 1_i64 << 32 }), 1), 14);
+    client.refused(numbered(with(doc! { "stmtId": i32::MAX }), 1), 72);
     client.ok(with(doc! { "stmtIds": [7] }));
 }
 

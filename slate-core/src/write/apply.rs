@@ -116,7 +116,7 @@ impl From<Error> for Unwritten {
     }
 }
 
-/// Returns the keyspace of a place; `None` if the index no longer exists.
+/// Returns the keyspace of a place; `None` for the log, or if the index no longer exists.
 fn keyspace(collection: &CollectionInfo, place: BlockPlace) -> Option<Keyspace> {
     match place {
         BlockPlace::Records => Some(collection.records),
@@ -153,10 +153,12 @@ impl<T: Transaction> Session<T> {
         self.apply(collection, changes, call)
     }
 
-    /// Applies changes whose uniqueness has been checked; creates the collection if it does not exist.
+    /// Applies changes whose uniqueness has been checked; creates the collection if it does not exist. Large changes are written by the commit or
+    /// the next call.
     ///
     /// # Errors
-    /// `TooLarge` and `Interrupted` leave the transaction unchanged. Any other error comes from the storage and ends it.
+    /// Errors before the first write, such as `TooLarge`, `Interrupted` or failing temporary files, leave the transaction unchanged. Any later
+    /// error ends it.
     pub(super) fn apply(
         &mut self,
         collection: &Arc<CollectionInfo>,
@@ -228,7 +230,7 @@ impl<T: Transaction> Session<T> {
         if self.catalog.collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
 
-    /// Applies writes in key order, which is fastest for stores.
+    /// Applies a block in key order, which is fastest for stores. A block of the log is added to the events; one of a dropped index is skipped.
     fn apply_block(&mut self, collection: &CollectionInfo, place: BlockPlace, block: &Entries) -> Result<()> {
         let keyspace = match place {
             BlockPlace::Records => {

@@ -168,7 +168,7 @@ impl Changed {
     }
 }
 
-/// The growth, in records, below which statistics are not gathered again. Small collections are counted by probes (`plan/candidate.rs`),
+/// The growth, in records, up to which statistics are not gathered again. Small collections are counted by probes (`plan/candidate.rs`),
 /// and frequent gathering would cost more than it saves.
 const MIN_GROWTH: u64 = 1_000;
 

@@ -109,8 +109,7 @@ impl fmt::Display for KeyFields<'_> {
 /// Decodes a component of a key, see [`decode`].
 type DecodeComponent = fn(&mut &[u8], Direction) -> Option<Option<Bson>>;
 
-/// Returns the fields of an entry of a wildcard index. An entry without a path has only the fields other than the
-/// wildcard.
+/// Returns the fields of a wildcard index's entry: the path, the value and the other fields. An entry without a path has no value.
 fn fields_of_entry<'p>(pattern: &'p WildcardPattern, key: &[u8]) -> Vec<(&'p str, Direction)> {
     let of_path = [(PATH_FIELD, Direction::Ascending)].into_iter();
     let has_path = !matches!(decode(&mut &*key, Direction::Ascending), Some(None | Some(Bson::Null)));

@@ -126,7 +126,7 @@ impl<'c> Put<'c> {
         Self { kind, collection, changes, outcome, unchanged: Vec::new() }
     }
 
-    /// Collects the changes, in the order of the record keys.
+    /// Collects the changes: first the documents without `_id`, then the others in the order of their record keys.
     fn add(
         &mut self,
         view: &impl View,

@@ -226,7 +226,7 @@ impl<T: Transaction> Session<T> {
         self.isolation == Isolation::Serializable
     }
 
-    /// Records that any document of the collection may have been read.
+    /// Records that any document of the collection may have been read, if the transaction is serializable.
     pub(super) fn read_all(&mut self, collection: &CollectionInfo) {
         if self.validates_reads() {
             self.read_whole(&collection.name);
@@ -238,7 +238,7 @@ impl<T: Transaction> Session<T> {
         self.collections.of(collection).read_whole = true;
     }
 
-    /// Records that one record was read, or that it does not exist.
+    /// Records that one record was read, or that it does not exist, if the transaction is serializable.
     pub(super) fn read_key(&mut self, collection: &CollectionInfo, key: &[u8]) -> Result<()> {
         if self.validates_reads() {
             self.transaction.guard(collection.records, key, Guard::Shared)?;
@@ -246,7 +246,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Records a read of the collection: the records that it can return, and whether the collection exists.
+    /// Records a read of the collection, if the transaction is serializable: the records that it can return, and whether the collection exists.
     pub(crate) fn reads(&mut self, name: &str, what: Reads<'_>) -> Result<()> {
         if !self.validates_reads() {
             return Ok(());

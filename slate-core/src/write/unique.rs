@@ -76,7 +76,7 @@ impl ChangeSet {
     }
 }
 
-/// Returns the first key of the block that belongs to two records, and the key of the record that is changed.
+/// Returns a key of the block that belongs to two records, and the key of the record that is changed; `None` without a conflict.
 fn check<'b>(view: &impl View, index: &IndexInfo, block: &'b Entries) -> Result<Option<(&'b [u8], &'b [u8])>> {
     let mut put = Vec::new();
     for writes in block.by_key() {

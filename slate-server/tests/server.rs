@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "server/arguments.rs"]
+mod arguments;
 #[path = "server/auth.rs"]
 mod auth;
 #[cfg(feature = "tracing")]

@@ -8,8 +8,7 @@ use slate_core::OpenCursor;
 use super::{
     Call,
     status::{VERSION, host_name},
-    table::OF_EVERY_COMMAND,
-    table::offered_names,
+    table::{OF_EVERY_COMMAND, offered_names},
 };
 use crate::{
     auth::{self, Action, Target},

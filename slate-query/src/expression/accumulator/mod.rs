@@ -267,7 +267,7 @@ mod tests {
     use std::sync::{Arc, atomic::AtomicUsize};
 
     use super::*;
-    use crate::{raw::Kind, work::tests::Checks};
+    use crate::{expression::Variables, raw::Kind, work::tests::Checks};
 
     /// Accumulators whose state a run of equal values changes once or `n` times, those that compute the sum of a run, and those that
     /// add each value.
@@ -353,6 +353,20 @@ mod tests {
             // A list that doubles, and the state itself.
             assert!(state.bytes() <= limit + (1 << 10), "{name}: {} bytes", state.bytes());
         }
+    }
+
+    #[test]
+    fn the_values_that_decide_a_window_are_limited_as_those_of_a_group() {
+        let operand = Value::new(Kind::String, b"\x03\0\0\0$a\0");
+        let spec = AccumulatorSpec::parse("$addToSet", operand, &Variables::default()).unwrap();
+        let text = [&1_025_i32.to_le_bytes(), vec![b'x'; 1 << 10].as_slice(), b"\0"].concat();
+        let of = |count| {
+            let values = std::iter::repeat_n(Some(Value::new(Kind::String, &text)), count);
+            held::within(Some(1 << 20), || spec.of_decided(spec.deciding().unwrap(), values))
+        };
+        // Half of the limit is for the row into which they are copied.
+        assert!(of(450).is_ok());
+        assert_eq!(of(550).unwrap_err().code(), Code::EXCEEDED_MEMORY_LIMIT);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use super::{
-    AccumulatorState, Start, Stored, find,
+    AccumulatorState, Start, Stored,
+    collect::Push,
+    find,
     percentile::{self, Operands, Percentile, Ranks},
     sum::Total,
 };
@@ -310,18 +312,22 @@ impl AccumulatorSpec {
     }
 
     /// Returns the result, which these values [decide](Self::deciding): the only one if the accumulator has one value, else all.
+    ///
+    /// # Errors
+    /// Fails as [`check_size`](super::check_size) does.
     pub(crate) fn of_decided<'v>(
         &self,
         deciding: Deciding,
         values: impl Iterator<Item = Option<Value<'v>>>,
-    ) -> Evaluated<'static> {
+    ) -> Result<Evaluated<'static>> {
         let mut values = values.map(|value| value.unwrap_or(Value::NULL));
-        match deciding {
-            Deciding::First(_) | Deciding::Last(_) if self.0.n.is_none() => {
-                values.next().map_or(Evaluated::NULL, |only| Evaluated::Owned(only.to_owned()))
-            }
-            _ => Evaluated::array_of_counted(values),
+        let is_only = matches!(deciding, Deciding::First(_) | Deciding::Last(_)) && self.0.n.is_none();
+        if is_only {
+            return Ok(values.next().map_or(Evaluated::NULL, |only| Evaluated::Owned(only.to_owned())));
         }
+        let mut all = Push::default();
+        values.try_for_each(|value| all.add(Some(value), &[]))?;
+        Ok(all.finish())
     }
 
     /// Returns the result of `$percentile` or `$median` over this number of sorted numbers.

@@ -40,7 +40,7 @@ impl Decided {
         let n = first.and_then(|first| first.input.as_ref()).map_or(1, |input| input.n);
         let value = |row| column.get(row).and_then(Operand::value);
         let ranked = &self.ranked;
-        Ok(match deciding {
+        match deciding {
             Deciding::First(DecidingOrder::Documents) => spec.of_decided(deciding, window.take(n).map(value)),
             Deciding::Last(DecidingOrder::Documents) => {
                 spec.of_decided(deciding, (window.end.saturating_sub(n).max(window.start)..window.end).map(value))
@@ -52,8 +52,8 @@ impl Decided {
                 spec.of_decided(deciding, last.into_iter().map(value))
             }
             Deciding::Distinct => spec.of_decided(deciding, self.firsts.iter().copied().map(value)),
-            Deciding::Ranks => spec.at_ranks(ranked.len(), |place| percentile_number(value(ranked.get(place)?))),
-        })
+            Deciding::Ranks => Ok(spec.at_ranks(ranked.len(), |place| percentile_number(value(ranked.get(place)?)))),
+        }
     }
 
     fn move_to(&mut self, deciding: Deciding, column: &Column<Operand>, window: &Range<usize>) -> Result<()> {

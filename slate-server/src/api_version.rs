@@ -1,10 +1,10 @@
 //! MongoDB's stable API: a client declares `apiVersion: "1"`. With `apiStrict: true` it may only use commands, stages and arguments of that version.
 
-use bson::RawBsonRef;
+use bson::{RawBsonRef, RawDocument};
 
 use crate::{
     command::Command,
-    commands::Trait,
+    commands::{self, Trait},
     failure::{Code, Failure, Result},
     stages,
 };
@@ -59,21 +59,29 @@ pub(crate) fn check(command: &Command) -> Result<()> {
             return Err(Failure::located(4_886_600, message));
         }
     }
-    if is_strict { check_strict(command) } else { Ok(()) }
+    if !is_strict {
+        return Ok(());
+    }
+    check_strict(command.document())?;
+    let explained = command.get("explain")?.filter(|_| command.name == "explain").and_then(RawBsonRef::as_document);
+    explained.map_or(Ok(()), check_strict)
 }
 
-fn check_strict(command: &Command) -> Result<()> {
+/// Checks a command, or the command within an `explain`. An unknown one fails as such.
+fn check_strict(command: &RawDocument) -> Result<()> {
     let outside = |what: String| {
         let message = format!("Provided apiStrict:true, but {what} is not in API Version 1");
         Err(Failure::new(Code(323, "APIStrictError"), message))
     };
-    if !command.is(Trait::Stable) {
-        return outside(format!("the command {}", command.name));
+    let Some(first) = command.iter().next() else { return Ok(()) };
+    let name = first?.0.as_str();
+    if commands::find(name).is_some_and(|known| !known.is(Trait::Stable)) {
+        return outside(format!("the command {name}"));
     }
-    for (_, arguments) in ARGUMENTS.iter().filter(|(name, _)| *name == command.name) {
+    for (_, arguments) in ARGUMENTS.iter().filter(|(known, _)| *known == name) {
         for argument in *arguments {
             if command.get(argument)?.is_some() {
-                return outside(format!("the argument {}.{argument}", command.name));
+                return outside(format!("the argument {name}.{argument}"));
             }
         }
     }

@@ -34,6 +34,8 @@ fn a_client_that_is_strict_about_the_api_gets_only_its_commands() {
     ] {
         refused(doc! { "aggregate": "a", "pipeline": [stage], "cursor": {} });
     }
+    refused(doc! { "explain": { "aggregate": "a", "pipeline": [statistics.clone()], "cursor": {} } });
+    refused(doc! { "explain": { "find": "a", "min": {} } });
     refused(doc! { "create": "v", "viewOn": "a", "pipeline": [statistics] });
     let count = doc! { "aggregate": "a", "pipeline": [{ "$collStats": { "count": {} } }], "cursor": {}, "apiVersion": "1", "apiStrict": true };
     client.ok(doc! { "create": "a" });

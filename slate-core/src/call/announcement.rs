@@ -40,7 +40,7 @@ impl Announcement {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // If this fails, other processes withdraw the announcement after they have made way for it for the longest time.
+        // If this fails, the next commit of a writer that has waited for the longest time withdraws the announcement.
         let _ = self.engine.withdraw(&self.changes, self.wait);
     }
 }

@@ -44,7 +44,8 @@ pub(super) struct Backend<S> {
 }
 
 impl<S: Store> Backend<S> {
-    /// Opens a store: checks the catalog's format and executes the pending drops that a crash left.
+    /// Opens a store: checks the catalog's format and executes pending drops, on a store that several processes write to in the background. Drops
+    /// that fail stay pending.
     pub(super) fn open(store: S, options: &OpenOptions) -> Result<Arc<Self>> {
         let observer = Arc::new(Observer::new(options.slow_queries.clone()));
         let shared = Shared {
@@ -92,7 +93,8 @@ impl<S: Store> Backend<S> {
         Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
-    /// Calls `visitor` with a record of the latest commit if the record exists. Postponed if the read would have to wait.
+    /// Calls `visitor` with the record under `key` in the latest commit, if it exists. `NeedsQuery` for a view, and for [`IdMatch::Filter`] in a
+    /// collection with a collation. `Postponed` if the read would have to wait or the catalog changes meanwhile.
     fn try_visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         self.observer().point_read(collection, || {
             let records = |catalog: &Catalog| match catalog.collection(collection) {
@@ -126,8 +128,8 @@ impl<S: Store> Backend<S> {
         })
     }
 
-    /// Calls `visitor` with a record of the latest commit if the record exists. Inlined where no span surrounds it, because a point
-    /// read takes little more time than a call.
+    /// Calls `visitor` with the record under `key` in the latest commit, if it exists. Tries [`try_visit`](Self::try_visit) first, then reads that
+    /// wait. Inlined, because a point read takes little more time than a function call.
     #[inline(always)]
     fn visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         let read = self.try_visit(collection, key, id, visitor)?;
@@ -152,7 +154,8 @@ impl<S: Store> Backend<S> {
     }
 
     /// Calls `visitor` with the latest record, if it exists, in one round trip: uses the last known catalog, and reads the version of the definitions
-    /// with the record. Postponed if it takes more, for example because another process has changed the definitions.
+    /// with the record. `Postponed` if that is not enough: on a store without such reads, for a view or a collation, and if another process has
+    /// changed the definitions.
     ///
     /// Record and version may be read one after the other. Versions only grow, so the definitions were valid until the version was read. If the
     /// record was read later, a drop in between is harmless: nothing writes to a dropped collection, so the record is as just before the drop, or
@@ -211,7 +214,7 @@ impl<S: Store> Backend<S> {
         Ok(())
     }
 
-    /// Returns the last commit and its catalog.
+    /// Returns a snapshot of the latest commit, and its catalog.
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let view = self.store.snapshot()?;
         let catalog = self.shared.catalogs.load(&view)?;

@@ -96,13 +96,13 @@ pub(crate) struct ChangeStreamState {
     log: u32,
     /// The events up to this position were read.
     position: Position,
-    /// Commits before this time are skipped; 0 once a later one was read, or without a start time.
+    /// Commits before this time are skipped; 0 without a start time, and once a commit at this time or later was read.
     earliest: u64,
     /// The token of the last document taken; at first that of the start.
     token: Token,
     /// Documents not yet returned by `take`.
     ready: VecDeque<StreamDocument>,
-    /// Token of the last part taken of a split event before a resume.
+    /// The token with which the stream was resumed, if it belongs to a part of a split event: this part and the ones before it are skipped.
     taken_parts: Option<Token>,
     /// The stream ended with an invalidation, which is among `ready` or was taken.
     has_ended: bool,
@@ -111,7 +111,7 @@ pub(crate) struct ChangeStreamState {
 /// Maximum number of events per read, so that a stream that skips most events does not occupy its thread for long.
 const READ_EVENTS: usize = 20_000;
 
-/// The bytes of documents after which a read ends.
+/// A read ends when it has made at least this many bytes of documents.
 const READ_BYTES: usize = 1 << 20;
 
 /// Maximum document size in bytes, as in MongoDB.
@@ -122,7 +122,7 @@ impl ChangeStreamState {
     ///
     /// # Errors
     /// 40573 if changes are not logged; `CommandNotSupportedOnView` (166) for a view; `ChangeStreamHistoryLost` (286) if the events after the start
-    /// are no longer in the log; `InvalidResumeToken` (260) for `resumeAfter` with the token of an invalidation.
+    /// are no longer in the log, or the token is of another log; `InvalidResumeToken` (260) for `resumeAfter` with the token of an invalidation.
     pub(crate) fn open(database: &DatabaseHandle, spec: StreamSpec, call: &CallContext) -> Result<Self> {
         let reader = database.reader(call)?;
         let log = changes_of(&reader)?;
@@ -185,7 +185,7 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Returns the next document; it stays the next one.
+    /// Returns the next ready document without removing it; `None` if none is ready.
     pub(crate) fn peek(&self) -> Option<&StreamDocument> {
         self.ready.front()
     }
@@ -198,14 +198,15 @@ impl ChangeStreamState {
         self.token
     }
 
-    /// Fails if events after the position are no longer in the log, or the database has a new log.
+    /// Fails if events after the position are no longer in the log, or the database has a new log or none. If the stream skips commits before a start
+    /// time, these may be missing in the log.
     fn check_history(&mut self, reader: &SharedReader) -> Result<()> {
         if changes_of(reader)?.id != self.log {
             return Err(history_lost());
         }
         let trimmed = reader.trimmed_changes()?;
         if self.position < trimmed && self.earliest > 0 {
-            // Skipped commits may be missing in the log.
+            // Moves the position past the skipped commits that the log no longer has.
             self.position = reader.change_at(self.earliest)?.map_or(self.position, |first| first.max(self.position));
         }
         if self.position < trimmed { Err(history_lost()) } else { Ok(()) }
@@ -236,7 +237,7 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Looks up the documents that the stream shows for an event, and adds the event.
+    /// Looks up the documents that the stream shows for an event, and adds the event; then the invalidation, if the event ends the stream.
     fn add(&mut self, reader: &SharedReader, position: Position, time: CommitTime, event: &Event<'_>) -> Result<()> {
         let token = Token::new(self.log, position, TokenKind::Event);
         let looked_up = match (event.kind, self.spec.full_document) {
@@ -276,7 +277,7 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Applies the stages to a document and adds the result.
+    /// Applies the stages to a document. Adds the result unless a stage drops it, in parts if it is too large and the stream splits such events.
     fn push(&mut self, document: &[u8], token: Token) -> Result<()> {
         let Some(made) = through(&self.spec.stages, document)? else { return Ok(()) };
         let id = token.document();
@@ -368,9 +369,9 @@ impl Follower for ChangeStreamState {
 /// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// Documents are ready, or the log has more to read.
+    /// Documents are ready, the log has more to read, or the stream has ended.
     Ready,
-    /// All commits have been read.
+    /// No documents are ready, and all commits have been read.
     AtEnd,
 }
 
@@ -439,9 +440,9 @@ pub(crate) fn not_in_stream(stage: &str) -> Error {
     Error::invalid(Code::ILLEGAL_OPERATION, format!("{stage} is not permitted in a $changeStream pipeline")).at(stage)
 }
 
-/// Splits a document between fields into parts of at most [`MAX_EVENT`] bytes.
+/// Splits a document between fields into parts of at most [`MAX_EVENT`] bytes. Fails with 10334 if one field is larger.
 fn split(document: Doc<'_>, token: Token) -> Result<Vec<StreamDocument>> {
-    // `_id`, `splitEvent` and the document's own bytes.
+    // Bytes for `_id`, `splitEvent`, and the document's length and end.
     const RESERVED: usize = 256;
     let mut fields: Vec<_> = document.elements().filter(|field| field.name != b"_id").collect();
     // Small fields share the first parts.
@@ -491,8 +492,8 @@ const SPLIT: &[u8] = b"$changeStreamSplitLargeEvent";
 /// Parses the stages that follow `$changeStream`. Returns also whether large events are to be split.
 ///
 /// # Errors
-/// `IllegalOperation` (20) for a stage that a stream does not allow; 7182802 for a `$changeStreamSplitLargeEvent` that is not the last stage;
-/// the errors of the stages.
+/// `IllegalOperation` (20) for a stage that a stream does not allow; 7182802 for a `$changeStreamSplitLargeEvent` that is not the last stage, 7182800
+/// for one with options; the errors of the stages.
 pub(crate) fn parse_stages<'s>(
     stages: impl Iterator<Item = Value<'s>>,
     bindings: &Bindings,

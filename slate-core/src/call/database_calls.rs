@@ -18,8 +18,8 @@ use crate::{
 };
 
 impl DatabaseHandle {
-    /// Runs `work` in a transaction that belongs to no thread and no task, and commits it within the limits of the call. With a `WaitBudget`, spends
-    /// it instead of waiting.
+    /// Runs `work` in a transaction that belongs to no thread and no task. Commits it within the limits of the call, or rolls it back if `work`
+    /// fails. With a `WaitBudget`, spends it instead of waiting, and if the commit conflicts.
     #[cfg(feature = "async")]
     pub(crate) fn transact_detached<R, E: From<Error>>(
         &self,
@@ -55,7 +55,7 @@ impl DatabaseHandle {
         Ok(result)
     }
 
-    /// Measures all collections and indexes of the latest commit, and the files.
+    /// Measures all collections and indexes of the latest commit, the log of changes, and the store.
     pub(crate) fn stats(&self, call: &CallContext, detail: SizeDetail) -> Result<DatabaseStats> {
         let engine = self.engine()?;
         let snapshot = engine.snapshot()?;
@@ -70,7 +70,7 @@ impl DatabaseHandle {
         Ok(DatabaseStats { collections, views, storage, oldest_snapshot, changes })
     }
 
-    /// Adds the damage that the store finds in one collection, or in all, to a report, and returns it.
+    /// Adds the damage that the store finds in one collection (`None`: in all), or in no collection's data, to a report, and returns it.
     pub(crate) fn verify_storage(
         &self,
         collection: Option<&str>,

@@ -29,7 +29,7 @@ use crate::{
 /// The definitions that a request uses, from the catalog of the snapshot on which it is executed.
 pub(crate) struct Definitions<'c> {
     catalog: &'c Catalog,
-    /// The view that the request reads, if it reads a view.
+    /// The view that the request reads, or its [given](RequestSource::Given) documents as a view; `None` for a collection.
     view: Option<Arc<ResolvedView>>,
     /// The collection that is read, or on which the view is defined; an empty one if it does not exist.
     source: Cow<'c, CollectionInfo>,
@@ -57,19 +57,19 @@ impl<'c> Definitions<'c> {
         &self.source
     }
 
-    /// Returns the stages of the view that the request reads, as documents.
+    /// Returns the stages of the view that the request reads, as documents; none for a collection.
     fn view_documents(&self) -> impl Iterator<Item = Value<'_>> {
         let pipeline = self.view.iter().flat_map(|view| &view.pipeline);
         pipeline.map(|stage| Value::new(Kind::Document, stage.as_bytes()))
     }
 
-    /// Returns the parsed stages of the view that the request reads.
+    /// Returns the parsed stages of the view that the request reads; none for a collection.
     pub(super) fn view_stages(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
         Ok(pipeline::parse(self.view_documents(), bindings)?)
     }
 }
 
-/// The variables of a request for a parser that may need them.
+/// Computes the variables of a request when a parser needs them.
 struct RequestVariables<'r, 'c> {
     request: &'r Request,
     defined: &'r Definitions<'c>,
@@ -141,7 +141,7 @@ impl Request {
         Ok(update)
     }
 
-    /// Parses the request without its projection.
+    /// Parses the filter, sort, window and hint. A sort by `$natural` becomes a hint, or with [`Ties::ById`] a sort by `_id`.
     pub(crate) fn parse(&self, defined: &Definitions<'_>, output: Output, ties: Ties) -> Result<Query> {
         self.check()?;
         let filter = self.parse_filter(defined)?;
@@ -171,7 +171,7 @@ impl Request {
         })
     }
 
-    /// Parses the query for the targets of a write.
+    /// Parses the query for the targets of a write. With [`Target::One`], a sorted query has the limit 1.
     pub(crate) fn parse_targets(&self, defined: &Definitions<'_>, target: Target) -> Result<Query> {
         let mut query = self.parse(defined, Output::Whole, Ties::ById)?;
         if target == Target::One && query.sort.is_some() {
@@ -180,7 +180,7 @@ impl Request {
         Ok(query)
     }
 
-    /// Parses a query that returns its rows.
+    /// Parses a find, over a collection or a view.
     pub(crate) fn parse_find(&self, defined: &Definitions<'_>) -> Result<Query> {
         self.check()?;
         if defined.view.is_some() {
@@ -205,7 +205,8 @@ impl Request {
         }
     }
 
-    /// Returns the limits of the hinted index's keys.
+    /// Returns the limits of the hinted index's keys, `min` and `max`; `None` if neither is given. Fails with 51173 without a hint, with 51176 if the
+    /// two have different fields.
     fn key_limits(&self, defined: &Definitions<'_>) -> Result<Option<KeyLimits>> {
         let (min, max) = (self.find.min.clone(), self.find.max.clone());
         if min.is_none() && max.is_none() {
@@ -256,7 +257,7 @@ impl Request {
         Ok(self.parse_aggregate(defined)?.0)
     }
 
-    /// Builds the query that executes these stages.
+    /// Builds the query that executes these stages. Fails with `OptionNotSupportedOnView` if a view that they read has another collation.
     pub(super) fn pipeline_query(
         &self,
         defined: &Definitions<'_>,
@@ -281,7 +282,7 @@ impl Request {
         query.view.clone_from(&defined.view);
         query.others = others.iter().map(foreign).collect::<Result<_>>()?;
         if self.comparing(defined).is_some() && query.sort.is_none() && !matches!(query.output, Output::Count) {
-            // The first of several equal strings represents them, whatever the plan.
+            // Strings that are equal by the collation may differ: which one represents them must not depend on the plan.
             query.sort = Some(plan::sort_by_id(Direction::Ascending)?);
         }
         query.kind = OperationKind::Aggregate;

@@ -65,11 +65,11 @@ pub(crate) trait Engine: Send + Sync {
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
     /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);
-    /// Gathers a collection's statistics from all its keys.
+    /// Gathers a collection's statistics from all its keys. Does nothing if it does not exist.
     fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
     fn backup(&self, to: &Path, progress: BackupProgress<'_>) -> Result<()>;
-    /// `wait` bounds the time to wait for a store on a network.
+    /// Returns space of deleted data to the file system. `wait` bounds the time to wait for a store on a network.
     fn compact(&self, wait: Duration) -> Result<()>;
     /// Compacts in steps, and calls `progress` after each. Returns `Break` if `progress` did.
     fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>>;
@@ -113,11 +113,13 @@ pub(crate) trait Reader {
         verbosity: ExplainVerbosity,
         call: &CallContext,
     ) -> Result<Explained>;
-    /// Calls `visitor` with the logged changes after a position, until it breaks. Returns where it broke; `None` at the end of the log.
+    /// Calls `visitor` with the logged changes after a position, until it breaks. Returns where it broke; `None` at the end of the log, or without a
+    /// log.
     fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>>;
     /// Returns the position after the last logged change.
     fn last_change(&self) -> Result<Position>;
-    /// Returns the position before the first change committed at this time or later; `None` if it may have been deleted from the log.
+    /// Returns the position before the first change committed at this time or later; `None` if it may have been deleted from the log, or without a
+    /// log.
     fn change_at(&self, stamp: u64) -> Result<Option<Position>>;
     /// Returns the position of the last change that was deleted from the log, or the position before all changes.
     fn trimmed_changes(&self) -> Result<Position>;
@@ -156,7 +158,8 @@ pub(crate) enum ReadSet<'r> {
 /// An open write transaction.
 pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
-    /// Returns whether the calls so far have used the right catalog; otherwise the caller must discard their results.
+    /// Returns whether the calls so far have used the current catalog, and whether the transaction makes way for an announced change. Unless `Yes`,
+    /// the caller must discard their results.
     fn confirm(&mut self) -> Result<Confirmed>;
     /// Returns the database's memory for a call.
     fn memory(&self) -> &Memory;
@@ -203,7 +206,7 @@ pub(crate) trait Writer: Send {
     fn set_validator(&mut self, collection: &str, spec: Option<&ValidatorSpec>) -> Result<()>;
     /// Hides or shows an index. Returns the previous visibility.
     fn set_visibility(&mut self, collection: &str, index: &str, visibility: Visibility) -> Result<Visibility>;
-    /// Sets `expireAfterSeconds` of a TTL index. Returns the previous value.
+    /// Sets `expireAfterSeconds` of an index on one field. Returns the previous value; `None` if it was no TTL index.
     fn set_expiry(&mut self, collection: &str, index: &str, seconds: i64) -> Result<Option<u32>>;
     /// Deletes at most `limit` documents that have expired by a TTL index.
     fn expire(&mut self, collection: &str, index: &str, now_millis: i64, limit: u64) -> Result<ExpireOutcome>;

@@ -65,10 +65,10 @@ pub(crate) struct LiveState {
 }
 
 impl LiveState {
-    /// Executes the query. The first steps add its rows.
+    /// Opens a live query: executes the query, whose rows are the first steps.
     ///
     /// # Errors
-    /// 40573 if changes are not logged; 72 for options that a live query does not have; the errors of the query.
+    /// 40573 if changes are not logged; 166 for a view; 72 for options that a live query does not have; the errors of the query.
     pub(crate) fn open(database: &DatabaseHandle, collection: &Arc<str>, request: Request) -> Result<Self> {
         let reader = database.reader(&request.call)?;
         let log = reader.catalog().change_log().ok_or_else(not_logged)?.id;
@@ -118,7 +118,7 @@ impl LiveState {
         Ok(Row { order: order.as_slice().into(), id: id.as_slice().into(), document })
     }
 
-    /// Whether the rows are all matching documents: fewer than the limit.
+    /// Whether the rows are certainly all matching documents: fewer than the limit.
     fn has_all(&self, rows: &[Row]) -> bool {
         self.request.window.limit.is_none_or(|limit| u64::try_from(rows.len()).unwrap_or(u64::MAX) < limit)
     }

@@ -41,7 +41,8 @@ pub enum LiveChange<T> {
 }
 
 impl<T> LiveChange<T> {
-    /// Applies the step to the rows of a result.
+    /// Applies the step to the rows of a result. With a position outside the rows, a row is inserted at their end; nothing
+    /// is changed or removed.
     pub fn apply(self, rows: &mut Vec<T>) {
         match self {
             Self::Added { position, document } => rows.insert(position.min(rows.len()), document),

@@ -23,7 +23,7 @@ use crate::{
     spill::Memory,
 };
 
-/// One call in progress. It is counted when it is dropped.
+/// One call in progress. It is counted when it is dropped, unless it is postponed.
 pub(super) struct MeasuredCall {
     observer: Arc<Observer>,
     kind: OperationKind,
@@ -278,11 +278,11 @@ pub struct Cursor {
 /// The call of a query whose rows are read.
 struct CallOfRows {
     call: MeasuredCall,
-    /// Ends the evaluation of expressions during a move.
+    /// The limits of the call during a move; none if the query evaluates nothing.
     interrupt: Interrupt,
     /// Maximum bytes of values that these expressions hold; `None`: no limit.
     memory_limit: Option<usize>,
-    /// Ends the call after a large row, and the decoding of one.
+    /// The limits of the call after a large row, and while one is decoded.
     between_rows: Interrupt,
     /// To name the collection of damaged data in errors.
     catalog: Arc<Catalog>,
@@ -326,12 +326,12 @@ impl Cursor {
         self
     }
 
-    /// Returns the collection that is read.
+    /// Returns the name of the collection or view that is read.
     pub(crate) fn collection(&self) -> &Arc<str> {
         &self.collection
     }
 
-    /// Returns the current document.
+    /// Returns the current document, if there is one. The next move counts its bytes.
     #[inline]
     pub(crate) fn document(&self) -> Option<Doc<'_>> {
         let current = self.rows.current();
@@ -361,8 +361,8 @@ fn evaluates(query: &Query) -> bool {
 const LARGE_ROW: usize = 1 << 16;
 
 impl CallOfRows {
-    /// Counts the row that the caller has read. Checks the limits after a large one, because decoding it may have taken longer than the nodes work
-    /// between two of their checks.
+    /// Counts the row that the caller has read. Checks the limits after a large one, because decoding it may have taken longer than the time between
+    /// two checks of a node.
     #[inline]
     fn finish_row(&mut self, length: usize) -> Result<()> {
         self.call.add_bytes(length);

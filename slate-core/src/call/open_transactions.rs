@@ -1,10 +1,9 @@
 //! The transactions that callers have open, and a check for a mistake: code that has a transaction open and writes
 //! outside of it. Such a write would be committed separately, so it fails, without waiting and on every store.
 //!
-//! A transaction itself belongs to its handle, and moves between threads and tasks. This check knows its owner, which
-//! has begun it: a thread; in async code the task, or the thread of `block_on` outside of tasks. A call that a thread
-//! of the pool executes is made on behalf of its task, which [`Caller`] names. The check does not find writes outside
-//! of a transaction by a thread or task to which it was moved.
+//! A transaction itself belongs to its handle, and moves between threads and tasks. The check records the owner that has begun it: a thread; in async
+//! code the task, or the thread of `block_on` outside of tasks. A call that a thread of the pool executes is made on behalf of its task, which
+//! [`Caller`] names. The check does not find writes outside of a transaction by a thread or task to which it was moved.
 
 #[cfg(feature = "async")]
 use std::cell::Cell;
@@ -63,7 +62,7 @@ impl OpenTransaction {
         self.lock()?.take().ok_or_else(ended)
     }
 
-    /// Rolls the transaction back unless it was committed.
+    /// Removes the registration, and rolls the transaction back unless it has ended. A nested call of one of its operations does not roll it back.
     pub(crate) fn end(&self) {
         self.release();
         if let Ok(mut writer) = self.lock() {

@@ -23,7 +23,8 @@ use crate::{
 };
 
 impl Request {
-    /// Returns the query of a `find` over the view that the request reads.
+    /// Returns the query of a `find` over the view that the request reads. Fails for an option that an aggregation does not
+    /// have.
     pub(super) fn find_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
         if let Some(name) = self.of_index_keys().or(self.find.unlike_aggregate) {
             let message = format!("Option '{name}' not supported in aggregation.");
@@ -83,7 +84,7 @@ impl Request {
         Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(defined, stages, bindings)? })
     }
 
-    /// Returns the stages of the view, and one for the filter.
+    /// Returns the stages of the view, and a `$match` unless the filter is empty.
     fn matches_in_view(&self, defined: &Definitions<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
         self.check()?;
         let mut stages = defined.view_stages(bindings)?;

@@ -8,7 +8,8 @@ use crate::{Result, changes::Seen};
 /// Maximum number of events that a look reads. If there are more, it wakes all streams.
 const LOOK_EVENTS: usize = 20_000;
 
-/// Wakes the streams that watch a collection changed since the last look.
+/// Wakes the streams that watch a collection changed since the last look; all streams if the changes are unknown, too many,
+/// or unreadable.
 pub(crate) fn look(engine: &dyn Engine) {
     // The error is not lost: the woken streams fail with it, too.
     if look_further(engine).is_err() {

@@ -115,7 +115,7 @@ pub(super) trait ReadOn: 'static {
     /// Executes a query, as [`Reader::find`] does.
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor>;
 
-    /// Returns the context of a call, with the limits of the transaction added to its own.
+    /// Returns the context of a call; in a transaction, with its limits added.
     fn limited(&self, call: &CallContext) -> CallContext;
 
     /// Executes and counts an inspection of a collection, or of an empty one if it does not exist.
@@ -232,7 +232,7 @@ pub(super) struct ReadSource<'s, V> {
 }
 
 impl<V: View> ReadSource<'_, V> {
-    /// Runs a query on any view, and reads all its rows at once.
+    /// Runs a query with a plan, and reads all its rows at once.
     pub(super) fn gather(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
         let resources = self.resources(query, call);
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);

@@ -53,7 +53,7 @@ pub(crate) struct Request {
     /// The stages of an aggregation.
     pub(super) pipeline: Vec<RawDocumentBuf>,
     pub(crate) source: RequestSource,
-    /// The variables of expressions.
+    /// The variables of `let`.
     pub(super) variables: Option<RawDocumentBuf>,
     /// How strings are compared. `Some(None)`: by their bytes, even if the collection has a collation.
     pub(super) collation: Option<Option<Collation>>,
@@ -63,7 +63,7 @@ pub(crate) struct Request {
     fault: Option<Fault>,
 }
 
-/// The arguments of a find that only the command has.
+/// The arguments that only MongoDB's command `find` has, not the builder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FindArguments {
     pub(crate) min: Option<RawDocumentBuf>,
@@ -73,12 +73,12 @@ pub(crate) struct FindArguments {
     pub(crate) unlike_aggregate: Option<&'static str>,
 }
 
-/// The arguments of an update alone.
+/// The arguments that only updates have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UpdateArguments {
     /// The conditions on array elements.
     pub(crate) array_filters: Vec<RawDocumentBuf>,
-    /// Values of further variables, if the update is a pipeline.
+    /// Values of further variables (the command's `c`), if the update is a pipeline.
     pub(crate) constants: Option<RawDocumentBuf>,
     /// Whether a document is inserted if none matches.
     pub(crate) upsert: bool,
@@ -276,7 +276,7 @@ impl Request {
         self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
     }
 
-    /// Finds the rows of the query.
+    /// Executes a find and returns its rows.
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
         self.rows(scope, collection, Self::parse_find)
     }
@@ -390,7 +390,6 @@ fn first_given<const N: usize>(options: [(&'static str, bool); N]) -> Option<&'s
 /// Maximum size of an argument in bytes: MongoDB's limit for documents. Parsing uses several times as much memory.
 const MAX_ARGUMENT: usize = 16 << 20;
 
-/// # Errors
 /// Fails with `BSONObjectTooLarge` (10334) above [`MAX_ARGUMENT`].
 fn check_size(bytes: usize) -> Result<()> {
     if bytes <= MAX_ARGUMENT {

@@ -14,7 +14,7 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// The limits for retrying a transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Retry {
-    /// No attempt begins after this time from the start of the first one, except the second, unless the time is zero.
+    /// The time after the start of the first attempt within which others begin. The second one may also begin later; zero allows only the first.
     pub(crate) within: Duration,
     /// Maximum number of attempts after the first.
     pub(crate) retries: u32,
@@ -48,7 +48,8 @@ const LONGEST_EXCLUSIVE: Duration = Duration::from_millis(100);
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
 ///
 /// With `turns`, a write that has conflicted repeatedly waits for its turn instead of pausing; its turn lasts until its end. If it conflicts in its
-/// turn, too, new writes wait before they begin. The only code of the caller that may run in a turn is `on_slow_query`.
+/// turn, too, and the attempt was short, new writes wait before they begin, at most [`LONGEST_EXCLUSIVE`]. The only code of the caller that may run
+/// in a turn is `on_slow_query`.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
     turns: Option<&Turns>,
@@ -104,7 +105,7 @@ impl<'r> Attempts<'r> {
     /// clock, so that two writers do not conflict again.
     ///
     /// # Errors
-    /// The failure's, if another attempt cannot succeed or the limits are reached.
+    /// The failure's, if another attempt cannot succeed or the limits of retries are reached; `Interrupted` if the call's limits have ended it.
     pub(crate) fn pause_after<E: From<Error>>(&mut self, failure: Failure<E>) -> Result<Duration, E> {
         if failure.is_retryable {
             // The time that the attempt waited for other writers counts.

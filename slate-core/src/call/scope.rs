@@ -1,4 +1,4 @@
-//! Where calls are executed. A [`Scope`] directs those of a collection to the database, to a snapshot, or to an open transaction. The
+//! Where calls are executed. A [`Scope`] directs the calls of a collection to the database, to a snapshot, or to an open transaction. The
 //! [`DatabaseHandle`] executes each write in a transaction of its own, which it retries after a conflict.
 
 use std::{
@@ -60,8 +60,9 @@ impl Scope {
         }
     }
 
-    /// Calls `visitor` with the record of this `_id`. Returns whether it exists; `None` if a query is needed instead of a read by key: in a snapshot
-    /// or a transaction, if slow queries are reported with their plan, and if the read is postponed.
+    /// Calls `visitor` with the record of this `_id`, if it exists. Returns whether it does; `None` if a query must answer: in a snapshot or a
+    /// transaction, for a view, a collation or an invalid name or `_id`, and if slow queries are reported. Spends the budget, if any, instead of
+    /// waiting.
     pub(crate) fn look_up(
         &self,
         collection: &str,
@@ -196,7 +197,7 @@ impl Scope {
         }
     }
 
-    /// Gathers a collection's statistics, outside any transaction.
+    /// Gathers a collection's statistics. Fails in a snapshot or a transaction.
     pub(crate) fn analyze(&self, collection: &str, call: &CallContext) -> Result<()> {
         match self {
             Self::Database(database) => database.analyze(collection, call),
@@ -207,8 +208,8 @@ impl Scope {
         }
     }
 
-    /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict until the limits of
-    /// `call` end it.
+    /// Runs `work` in the open transaction, or on the database in its own transaction, which is retried after a conflict until the limits of `call`
+    /// end it. Fails on a snapshot.
     pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         let mut work = |writer: &mut dyn Writer| {
             held::within(call.limit_in(writer.memory()), || call.interrupt.during(|| work(writer)))
@@ -349,13 +350,13 @@ impl DatabaseHandle {
         }
     }
 
-    /// Returns whether queries can be executed without waiting.
+    /// Returns whether queries can be tried without waiting; false once the database is closed.
     #[cfg(feature = "async")]
     pub(crate) fn tries_queries(&self) -> bool {
         self.engine().is_ok_and(|engine| engine.tries_queries())
     }
 
-    /// Returns a reader of the latest commit.
+    /// Returns a reader of the latest commit. Spends the budget of the call, if any, instead of waiting.
     pub(crate) fn reader(&self, call: &CallContext) -> Result<SharedReader> {
         let engine = self.engine()?;
         match call.interrupt.budget() {
@@ -377,7 +378,7 @@ impl DatabaseHandle {
         read(&self.reader(call)?)
     }
 
-    /// Calls `visitor` with a record of the latest commit, if it exists.
+    /// Calls `visitor` with the record under `key` in the latest commit, if it exists. Spends the budget, if any, instead of waiting.
     pub(crate) fn get(
         &self,
         collection: &str,
@@ -394,8 +395,8 @@ impl DatabaseHandle {
         }
     }
 
-    /// Runs one write in its own transaction and retries it after a conflict. Waiting for other writers ends at the deadline
-    /// of the call.
+    /// Runs one write in its own transaction and retries it after a conflict. Waiting for other writers ends at the deadline of the call. Spends the
+    /// budget of the call, if any, instead of waiting or retrying.
     pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
         call.check()?;
@@ -519,7 +520,7 @@ impl DatabaseHandle {
         self.inner.lock_timeout
     }
 
-    /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
+    /// Commits, then does the work that the commit leaves: drops keyspaces, trims the log, gathers statistics.
     pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
         self.work_after_commit(&writer.commit(durability)?);
         Ok(())

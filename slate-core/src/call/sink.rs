@@ -58,7 +58,7 @@ struct Destination<'w> {
     writer: &'w mut dyn Writer,
     into: &'w str,
     call: CallContext,
-    /// Whether the transaction has some of the documents: a failure then has to end it.
+    /// Whether the collection was created or a document merged: a failure then has to end the transaction.
     has_written: bool,
 }
 
@@ -97,8 +97,9 @@ impl Destination<'_> {
         Ok(())
     }
 
-    /// Checks that a unique index lets each document match at most one existing document. A sparse index does not ensure this
-    /// for documents without the fields. An index with a collation does not compare as `$merge` does.
+    /// Fails unless a unique index lets each document match at most one stored document. `Refused` if only sparse indexes
+    /// do: they ensure it only for documents with the fields. An index with a collation does not count, because it compares
+    /// otherwise than `$merge`.
     fn check_unique(&mut self, on: &[Path]) -> Result<MergedNulls> {
         if matches!(on, [only] if only.as_str() == "_id") {
             return Ok(MergedNulls::Matched);
@@ -129,7 +130,7 @@ impl Destination<'_> {
             let updated = self.writer.update(self.into, &request, &self.call)?;
             if updated.matched > 0 {
                 return match merge.matched() {
-                    // The insert fails by its unique index.
+                    // The insert fails as a duplicate.
                     WhenMatched::Fail => self.insert_one(document),
                     _ => Ok(()),
                 };

@@ -76,7 +76,8 @@ impl TransactionOptions {
         self
     }
 
-    /// Sets the time after which no further retry begins, instead of the database's lock timeout.
+    /// Sets how long the transaction waits for other writers, instead of the database's lock timeout. Without a deadline, retries after the first
+    /// also begin only within this time; zero allows none.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = Some(lock_timeout);
         self

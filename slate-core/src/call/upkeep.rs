@@ -22,11 +22,11 @@ use crate::{
     write::StaleCollection,
 };
 
-/// Maximum number of keys of a keyspace that are read after a commit that made its statistics stale. Bounds the latency that
-/// this adds to the commit. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
+/// Maximum number of keys of a keyspace that are read after a commit that made its statistics stale, unless [`MAX_KEYS_PER_RECORD`] allows more.
+/// Bounds the latency that this adds to the commit. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
 const MAX_KEYS: u64 = 65_536;
 
-/// Maximum number of keys that are read per record that the commit added, so that the work stays proportional to the commit.
+/// Number of keys that may be read per record by which the commit changed the collection's size: the work stays proportional to the commit.
 const MAX_KEYS_PER_RECORD: u64 = 4;
 
 /// The queue of collections whose statistics a background thread gathers, on a store that several processes write to.
@@ -111,7 +111,7 @@ impl DropQueue {
         !mem::replace(&mut state.is_served, true)
     }
 
-    /// Called before the thread looks for pending drops.
+    /// Called before the thread looks for pending drops: it need look again only for drops that are added later.
     fn look(&self) {
         self.lock().is_outdated = false;
     }
@@ -134,7 +134,7 @@ impl DropQueue {
 
 /// Pending drops.
 impl<S: Store> Backend<S> {
-    /// Executes pending drops, such as those that a crash has left.
+    /// Executes pending drops, on a store that several processes write to in the background. Drops that fail stay pending.
     pub(super) fn execute_drops(&self, pending: &[Keyspace]) {
         if pending.is_empty() {
             return;
@@ -190,7 +190,8 @@ impl<S: Store> Backend<S> {
         catalog::pending_drops(&self.store.snapshot()?)
     }
 
-    /// Drops keyspaces whose leases this process holds.
+    /// Drops keyspaces, and removes them from the pending drops. Leases of them, which this process must hold where several write, are released if a
+    /// drop fails.
     pub(super) fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
         let works: Vec<LeasedWork> = keyspaces.iter().copied().map(LeasedWork::Drop).collect();
         let dropped = self.holding(&works, || {
@@ -270,7 +271,8 @@ impl<S: Store> Backend<S> {
 /// Statistics are gathered from a snapshot and written in a separate transaction: user transactions neither scan a collection for
 /// them, nor wait for them, nor conflict with them.
 impl<S: Store> Backend<S> {
-    /// Gathers the statistics that a commit has made stale. They stay stale if another writer is active.
+    /// Gathers the statistics that a commit has made stale, on a store that several processes write to in the background. They stay stale if another
+    /// writer is active.
     pub(super) fn refresh_statistics(&self, stale: &[StaleCollection]) {
         if !self.shared.capabilities.exclusive {
             self.refresh_beside(stale);

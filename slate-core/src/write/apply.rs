@@ -43,7 +43,7 @@ impl Unapplied {
 
 /// What a commit writes in its last stage.
 pub(super) struct LastStage<'s> {
-    /// The log of changes and the events of the calls before the last one, if there is something to log.
+    /// The log of changes and the events that are not among `unapplied`; `None` if there is nothing to log.
     pub(super) log: Option<(ChangeLogInfo, &'s LogTail, EventBuffer)>,
     /// Maximum size of a value, in bytes.
     pub(super) max_value: usize,
@@ -51,7 +51,7 @@ pub(super) struct LastStage<'s> {
 }
 
 impl LastStage<'_> {
-    /// Commits the transaction together with the changes, which go into the store without being copied or held.
+    /// Commits the transaction. The log and the unapplied changes are written within the commit, not copied into the transaction before.
     pub(super) fn commit(mut self, transaction: impl Transaction, durability: Durability) -> Result<Version> {
         if self.log.is_none() && self.unapplied.is_none() {
             return Ok(transaction.commit(durability)?);
@@ -166,7 +166,7 @@ impl<T: Transaction> Session<T> {
         call: &CallContext,
     ) -> Result<()> {
         changes.finish(call)?;
-        // From here on the call succeeds, unless the store fails.
+        // From here on neither a deadline nor a cancellation ends the call.
         work::complete()?;
         if changes.is_large() && collection.building.is_empty() {
             self.wrote(collection);
@@ -181,11 +181,11 @@ impl<T: Transaction> Session<T> {
         self.end_on_error(applied)
     }
 
-    /// Begins a call of the transaction. Moves the changes of the last call into the store's transaction, where this call sees them.
+    /// Begins a call of the transaction. Moves large changes of the last call, if any, into the store's transaction, where this call sees them.
     ///
     /// # Errors
-    /// Fails if the transaction has ended or its time is up. `TooLarge` if the changes exceed what the store holds in an open
-    /// transaction: the transaction then ends.
+    /// Fails if the transaction has ended or its time is up. An error while changes are moved ends the transaction: that of the store or of temporary
+    /// files, or `TooLarge` if they exceed what the store holds in an open transaction.
     pub(crate) fn begin_call(&mut self) -> Result<()> {
         self.check_open()?;
         if self.unapplied.is_some() {

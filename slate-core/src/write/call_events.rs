@@ -56,7 +56,7 @@ impl CallEvents {
         self.rows = self.rows.max(end);
     }
 
-    /// Logs a changed document, the next record. Returns the size of an entry of the log with only this event, in bytes.
+    /// Logs that the next record was changed. Returns the size of an entry of the log with only this event, in bytes.
     pub(super) fn changed(&mut self, old: Doc<'_>, new: Doc<'_>) -> usize {
         self.rows += 1;
         let size = self.events.size();
@@ -74,7 +74,7 @@ impl CallEvents {
         entry_size(self.events.size() - size)
     }
 
-    /// Logs a deleted document, the next record. Returns the size of an entry of the log with only this event, in bytes.
+    /// Logs that the next record was deleted. Returns the size of an entry of the log with only this event, in bytes.
     pub(super) fn deleted(&mut self, old: Doc<'_>) -> usize {
         self.rows += 1;
         let before = (self.images == Images::Kept).then_some(old);

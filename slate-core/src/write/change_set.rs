@@ -23,7 +23,7 @@ use crate::{
 /// They are collected before the first of them is applied, so that a rejected call leaves the transaction unchanged and
 /// uniqueness is checked for the final state. Beyond the memory limit they are moved to temporary files.
 pub(super) struct ChangeSet {
-    /// The writes of records, at most one of each.
+    /// The writes of records, at most one of each, except in a call that replaces all documents.
     pub(super) records: Entries,
     /// The writes of each index, by its position in the collection.
     pub(super) indexes: Vec<Entries>,
@@ -63,7 +63,7 @@ pub(super) enum BlockPlace {
     Records,
 }
 
-/// Size of writes above which a transaction does not copy them, in bytes.
+/// Size in bytes above which changes are not copied into the store's transaction, but written by the commit.
 const LARGE: usize = 256 << 10;
 
 /// Bytes of spilled writes that are read together.
@@ -102,7 +102,7 @@ impl ChangeSet {
         self
     }
 
-    /// Logs changed documents as replaced. By default they are logged as updated.
+    /// Logs changed documents as replaced. By default they are logged as updated, if the difference can be described.
     pub(super) fn log_replacements(&mut self) {
         if let Some(log) = &mut self.log {
             log.replaces = true;
@@ -130,7 +130,7 @@ impl ChangeSet {
         self.add_entries(collection, row, None, |_, _| true)
     }
 
-    /// Adds the new document of a record, in BSON, in place of the old one.
+    /// Adds the new document of a record in place of the old one, and the changes of its entries in the wanted indexes.
     pub(super) fn replace(
         &mut self,
         collection: &CollectionInfo,
@@ -158,7 +158,7 @@ impl ChangeSet {
         self.records.get(row).map(|(_, stored)| Doc::stored(stored))
     }
 
-    /// Adds the delete of a record.
+    /// Adds the deletes of a record and of its index entries, and logs them.
     pub(super) fn delete(&mut self, collection: &CollectionInfo, key: &[u8], old: Doc<'_>) -> Result<()> {
         if let Some(log) = &mut self.log {
             log.inserted(&self.records, self.records.len());
@@ -175,8 +175,8 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Adds the changes of index entries for the record in this row: all entries of a new document, and entries that differ
-    /// from those of the old document, in the wanted indexes.
+    /// Checks the record in this row against the store's limits and the validator, logs it if it replaces an old document, and adds the changes of
+    /// its index entries: all entries of a new document, or those that differ from the old document's in the wanted indexes.
     pub(super) fn add_entries(
         &mut self,
         collection: &CollectionInfo,
@@ -250,7 +250,7 @@ impl ChangeSet {
         self.records.size() + self.indexes.iter().map(Entries::size).sum::<usize>() + events
     }
 
-    /// Returns the bytes of all keys and values.
+    /// Returns the bytes of all keys, values and logged events.
     pub(super) fn bytes(&self) -> usize {
         let in_memory = std::iter::once(&self.records).chain(&self.indexes).flat_map(Entries::iter);
         let events = self.log.as_ref().map_or(0, |log| log.events.size());
@@ -331,8 +331,8 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Calls `visitor` with the writes to the wanted places, in the order of places and keys, in blocks that contain all writes of a key.
-    /// Can be called several times, after [`finish`](Self::finish).
+    /// Calls `visitor` with the writes to the wanted places, in the order of places and keys, in blocks that contain all writes of a key. Events are
+    /// among them only if they were spilled. Can be called several times, after [`finish`](Self::finish).
     pub(super) fn for_each_block<E: From<Error>>(
         &mut self,
         wanted: impl Fn(BlockPlace) -> bool,
@@ -410,8 +410,8 @@ fn places<'e>(
     indexes.chain(std::iter::once((BlockPlace::Records, records)))
 }
 
-/// Returns the record key that a delete is conditional on: in a unique index that is being built, the build may not have
-/// reached the record yet, and another record may have the key.
+/// Returns the record key on which a delete is conditional: in a unique index that is being built, the build may not have reached the record yet, and
+/// another record may have the key. Empty for any other index.
 fn owner<'k>(collection: &CollectionInfo, at: usize, index: &IndexInfo, record_key: &'k [u8]) -> &'k [u8] {
     if index.unique && collection.is_building(at) { record_key } else { &[] }
 }
@@ -441,7 +441,7 @@ fn add_difference(before: &Entries, after: &Entries, owner: &[u8], entries: &mut
     }
 }
 
-/// Checks the keys of the entries from `first` on.
+/// Fails if a key of the entries from `first` on is longer than the store allows.
 fn check_keys(
     capabilities: &Capabilities,
     entries: &Entries,

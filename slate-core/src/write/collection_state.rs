@@ -173,8 +173,8 @@ impl Changed {
 const MIN_GROWTH: u64 = 1_000;
 
 impl StatisticsStaleness {
-    /// Adds the growth of a commit. Returns whether statistics over `known` records should be gathered now: if the
-    /// collection has grown or shrunk by half, and has changed by [`MIN_GROWTH`] since the last attempt.
+    /// Adds the growth of a commit. Returns whether statistics over `known` records should be gathered now: if the collection has grown or shrunk by
+    /// more than half and by more than [`MIN_GROWTH`], and its growth has changed by more than that since the last attempt.
     pub(super) fn add(&self, records: Keyspace, known: u64, growth: i64) -> bool {
         let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = collections.entry(records).or_default();
@@ -192,8 +192,8 @@ impl StatisticsStaleness {
         collections.get(&records).copied().unwrap_or_default().grown(growth).is_due(known)
     }
 
-    /// Returns whether a collection has grown or shrunk by half since statistics over `known` records were gathered, which another process
-    /// may have done meanwhile.
+    /// Returns whether a collection has grown or shrunk by more than half of `known` records, and more than [`MIN_GROWTH`], since statistics over
+    /// them were gathered, which another process may have done meanwhile.
     pub(crate) fn is_stale(&self, records: Keyspace, known: u64) -> bool {
         let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         collections.get(&records).is_some_and(|changed| changed.is_stale(known))

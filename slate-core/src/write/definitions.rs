@@ -44,7 +44,7 @@ impl ViewSpec {
 /// Parses the collation of a collection or a view.
 ///
 /// # Errors
-/// 40414 for an empty document, which only an operation may have as its collation.
+/// 40414 for an empty document; the errors of [`Collation::parse`].
 pub(crate) fn parse_collation(collation: Option<&RawDocumentBuf>) -> Result<Option<Collation>> {
     let Some(collation) = collation.map(Doc::from) else { return Ok(None) };
     if collation.is_empty() {
@@ -63,7 +63,7 @@ pub(crate) struct ValidatorSpec {
 }
 
 impl ValidatorSpec {
-    /// Parses the validator. `None` for an empty filter, which every document matches, without options for a later one.
+    /// Parses the validator. `None` if its document is empty, so that every document is valid, and level and action are the defaults.
     fn parse(&self, collation: Option<&Collation>) -> Result<Option<Arc<Validator>>> {
         let is_default = self.level == ValidationLevel::default() && self.action == ValidationAction::default();
         if Doc::from(&self.document).is_empty() && is_default {
@@ -92,7 +92,7 @@ impl<T: Transaction> Session<T> {
     /// Creates the collection, or returns [`Created::Exists`] if it exists with the same options.
     ///
     /// # Errors
-    /// `NamespaceExists` (48) if it exists with other options.
+    /// `NamespaceExists` (48) if it exists with other options, or a view has the name.
     pub(crate) fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created> {
         self.begin_call()?;
         let collation = parse_collation(spec.collation.as_ref())?;
@@ -138,7 +138,7 @@ impl<T: Transaction> Session<T> {
         Ok(Created::New)
     }
 
-    /// Replaces the definition of a view.
+    /// Replaces the definition of a view, except its collation.
     ///
     /// # Errors
     /// `NamespaceNotFound` (26) if it does not exist; `InvalidOptions` (72) for a collection. Also fails as
@@ -298,8 +298,8 @@ impl<T: Transaction> Session<T> {
     /// Renames a collection.
     ///
     /// # Errors
-    /// `NamespaceNotFound` (26); `CommandNotSupportedOnView` (166) for a view; `NamespaceExists` (48) if the new name
-    /// is that of a view, or of a collection that must not be dropped.
+    /// `NamespaceNotFound` (26) if it does not exist; `CommandNotSupportedOnView` (166) for a view; `IllegalOperation` (20) if both names are equal;
+    /// `NamespaceExists` (48) if the new name is that of a view, or of a collection that must not be dropped.
     pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
         self.begin_call()?;
         namespace::check(to)?;
@@ -352,7 +352,7 @@ impl<T: Transaction> Session<T> {
         Arc::make_mut(&mut self.catalog).allocate()
     }
 
-    /// Replaces the definition. Every open writer of the collection conflicts with it.
+    /// Creates the collection, or replaces its definition. Every open writer of the collection conflicts with it.
     pub(super) fn define(&mut self, collection: &CollectionInfo) -> Result<()> {
         if self.catalog.collection(&collection.name).is_none() {
             self.log_definition(EventKind::Create, &collection.name, Some(collection.records), || created(collection));

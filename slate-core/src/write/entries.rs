@@ -27,7 +27,8 @@ const DELETE: u32 = 1 << 31;
 pub(super) enum Write<'e> {
     /// The new value.
     Put(&'e [u8]),
-    /// The entry is deleted. In a unique index that is being built: only if it belongs to the record with this key.
+    /// The key is deleted. In a unique index that is being built, only an entry of the record with this key is; otherwise it
+    /// is empty.
     Delete(&'e [u8]),
 }
 
@@ -86,7 +87,7 @@ impl Entries {
         self.spans.len()
     }
 
-    /// Returns the size in bytes.
+    /// Returns the memory in use, in bytes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len() + self.spans.len() * size_of::<Span>()
     }
@@ -128,7 +129,7 @@ impl Entries {
         self.spans.iter().skip(entries).filter_map(|span| span.of(&self.bytes))
     }
 
-    /// Returns keys and their writes in the same order.
+    /// Returns keys and their writes, in the order of [`iter`](Self::iter).
     #[inline]
     pub(super) fn writes(&self) -> impl Iterator<Item = (&[u8], Write<'_>)> {
         self.spans.iter().filter_map(|span| span.write(&self.bytes))

@@ -2,8 +2,8 @@
 //!
 //! 1. Prepare: each document is validated and encoded, and its index entries are made ([`prepare`]).
 //! 2. Load: the records and keys that the call depends on are read in batches, or lent by the plan that finds them.
-//! 3. Collect: the changes of the whole call become a [`change_set`]. Nothing is written yet: an error up to here leaves the
-//!    transaction unchanged.
+//! 3. Collect: the changes of the whole call become a [`change_set`]. Nothing is written yet: an error before step 5 leaves
+//!    the transaction unchanged.
 //! 4. Check: no key of a unique index may belong to two records in the final state ([`unique`]).
 //! 5. Apply: the changes are written in key order ([`apply`]). Only the storage can fail here; such an error ends the
 //!    transaction.

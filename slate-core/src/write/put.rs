@@ -21,7 +21,7 @@ use crate::{
     interrupt::Interrupt,
 };
 
-/// What a document does to the existing record with its `_id`.
+/// What a document does to the stored record with its `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutKind {
     /// Replaces it.
@@ -33,13 +33,13 @@ pub(crate) enum PutKind {
 /// The result of putting documents by their `_id`s.
 #[derive(Debug, Default)]
 pub(crate) struct PutOutcome {
-    /// Number of documents whose `_id` existed.
+    /// Number of documents whose `_id` was stored, or was in an earlier document of the call.
     pub(crate) matched: u64,
-    /// Number of existing documents that changed.
+    /// Number of the matched documents that changed the record.
     pub(crate) modified: u64,
     /// Number of inserted documents.
     pub(crate) inserted: u64,
-    /// The `_id` of each given document, as stored.
+    /// The `_id` of each given document, as stored; empty for rows.
     pub(crate) ids: Vec<OwnedValue>,
 }
 
@@ -82,7 +82,7 @@ impl<T: Transaction> Session<T> {
         self.finish_put(put, call)
     }
 
-    /// Checks and applies the changes.
+    /// Records that unchanged records were read; checks and applies the changes.
     pub(super) fn finish_put(&mut self, put: Put<'_>, call: &CallContext) -> Result<PutOutcome> {
         let Put { collection, mut changes, outcome, unchanged, .. } = put;
         changes.growth = i64::try_from(outcome.inserted).unwrap_or(i64::MAX);
@@ -94,7 +94,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// What a call that puts documents has collected so far.
+/// The changes and the result of a call that puts documents, so far.
 pub(super) struct Put<'c> {
     kind: PutKind,
     collection: &'c Arc<CollectionInfo>,
@@ -112,7 +112,7 @@ pub(super) struct Given<'d> {
 }
 
 impl<'c> Put<'c> {
-    /// `documents`: how many `_id`s the call returns.
+    /// Begins a call that returns this number of `_id`s.
     pub(super) fn new(
         kind: PutKind,
         collection: &'c Arc<CollectionInfo>,
@@ -158,7 +158,7 @@ impl<'c> Put<'c> {
         }
     }
 
-    /// Loads the records of these groups together, each of documents with one `_id`, and adds the changes. Returns the bytes that were
+    /// Loads the records of these groups together, and adds the changes. A group has the documents with one `_id`. Returns the bytes that were
     /// loaded.
     pub(super) fn put_loaded(
         &mut self,
@@ -210,8 +210,8 @@ impl<'c> Put<'c> {
         self.changes.add_entries(self.collection, row, old, differs)
     }
 
-    /// Replaces, or merges with, a record by a document of the call. The record is row `row` of the changes if an
-    /// earlier document of the call changed it, and `old` otherwise. Returns whether the record changes.
+    /// Replaces, or merges with, a record by a document of the call. The record is row `row` of the changes if an earlier document of the call
+    /// changed it, and `old` otherwise; without either, the document is inserted. Returns whether the record changes.
     fn apply(&mut self, row: usize, old: Option<Doc<'_>>, given: &Given<'_>) -> Result<bool> {
         let Self { kind, changes, .. } = self;
         let next = changes.records.len();

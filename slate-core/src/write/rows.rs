@@ -1,5 +1,5 @@
-//! Writes of rows, of which there may be more than memory holds: those of a pipeline that ends with `$out` or `$merge`. All of them
-//! become one change set, which is spilled, so that the size of the call has no limit.
+//! Writes of rows, of which there may be more than memory holds: those of a pipeline that ends with `$out` or `$merge`. All of them become one change
+//! set, which is spilled, so that memory does not limit the size of the call.
 
 use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{filter::Filter, raw::SmallBytes};
@@ -100,12 +100,12 @@ fn next(rows: &mut dyn Rows) -> Result<Option<&RawDocument>> {
 /// Rows in the order of their record keys.
 struct SortedRows {
     sorter: Sorter,
-    /// A row that was read and belongs to the next group.
+    /// A row that was read and belongs to the next load.
     next: Option<(SmallBytes, RawDocumentBuf)>,
 }
 
 impl SortedRows {
-    /// Returns rows that are loaded together, with all rows of the last key.
+    /// Returns rows whose records are loaded together, with all rows of the last key; empty at the end.
     fn read(&mut self, interrupt: &mut Interrupt) -> Result<Vec<(SmallBytes, RawDocumentBuf)>> {
         let (mut read, mut keys, mut bytes) = (Vec::<(SmallBytes, RawDocumentBuf)>::new(), 0, 0);
         read.extend(self.next.take());

@@ -47,7 +47,7 @@ pub(crate) struct Session<T> {
     pub(super) collections: CollectionStates,
     /// Whether it wrote something other than documents and the catalog, such as entries of an index that is being built.
     wrote_entries: bool,
-    /// Bytes of documents and entries written so far, where the store limits them.
+    /// Bytes of records, entries and logged events written so far, if the store limits them.
     pub(super) bytes_written: usize,
     /// Number of the keys that were written and guarded, where the store limits it.
     pub(super) keys_written: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Session<T> {
     pub(super) unapplied: Option<Unapplied>,
     /// What is logged of the calls so far.
     pub(super) events: EventBuffer,
-    /// Whether logging was switched on or off.
+    /// Set if the log of changes was begun, ended, or given other limits.
     log_change: Option<Change>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
@@ -165,7 +165,8 @@ impl<T: Transaction> Session<T> {
         self.collections.redefined().map(Box::from).collect()
     }
 
-    /// Returns the transaction's view: the last commit when it began, and its own writes.
+    /// Returns the transaction's view: the last commit when it began, and its own writes. Large changes of the last call are missing until
+    /// [`begin_call`](Self::begin_call).
     pub(crate) fn view(&self) -> T::View<'_> {
         self.transaction.view()
     }
@@ -189,8 +190,8 @@ impl<T: Transaction> Session<T> {
         self.shared.capabilities
     }
 
-    /// Returns after how many keys a round of a long write ends. They are half of what a transaction may write: the other half is room for
-    /// the entries of one more document.
+    /// Returns after how many keys a round of a long write ends: half of what a transaction may write, if the store limits it. The other half is room
+    /// for the entries of one more document.
     pub(super) fn most_keys_of_round(&self) -> usize {
         self.capabilities().max_transaction_keys.map_or(usize::MAX, |limit| limit / 2)
     }
@@ -274,7 +275,7 @@ impl<T: Transaction> Session<T> {
         self.ended = Some(why.into());
     }
 
-    /// Returns the collection for writing. A concurrent change of its definition conflicts with this transaction.
+    /// Returns the collection for writing; `None` if it does not exist. A concurrent change of its definition conflicts with this transaction.
     ///
     /// # Errors
     /// `CommandNotSupportedOnView` (166) for a view.
@@ -336,8 +337,8 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Begins to log changes, with other limits if they are logged already, or ends it. Conflicts with every open writer, so that no
-    /// change after this is missing in the log.
+    /// Begins the log of changes, or changes its limits; `None` ends it. Unless nothing changes, conflicts with every open writer, so that no change
+    /// after this is missing in the log.
     pub(crate) fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()> {
         self.begin_call()?;
         if limits.is_some() && !self.capabilities().commit_versions {
@@ -391,8 +392,8 @@ impl<T: Transaction> Session<T> {
         ChangeSet::new(collection, memory, self.capabilities(), call.document_validation).logged(collection, is_logged)
     }
 
-    /// Spends the budget of a transaction that must not wait if its commit may have to: other operations wait for changes of the
-    /// catalog, and gathering statistics may take long.
+    /// Fails, and spends the budget, if the transaction must not wait and its commit may have to: other operations wait for changes of the catalog,
+    /// and gathering statistics may take long.
     pub(crate) fn check_budget(&self) -> Result<()> {
         let commit_may_wait = || {
             self.collections.changed().next().is_some()
@@ -508,7 +509,7 @@ pub(crate) enum Reads<'a> {
     Nothing,
     /// One record.
     Key(&'a [u8]),
-    /// The records that match; one record for an equality on `_id`.
+    /// The record with this `_id` if the filter has an equality on `_id`; otherwise any record.
     Matches(&'a Filter),
     /// Any record.
     All,

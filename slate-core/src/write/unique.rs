@@ -60,7 +60,7 @@ impl ChangeSet {
         )
     }
 
-    /// Returns the stored document of a record after these changes.
+    /// Returns the stored form of a record that these changes put, or do not change; `None` if it does not exist.
     fn record(&mut self, view: &impl View, collection: &CollectionInfo, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut changed = None;
         self.for_each_block(
@@ -89,7 +89,7 @@ fn check<'b>(view: &impl View, index: &IndexInfo, block: &'b Entries) -> Result<
                 return Ok(Some((writes.key(), other)));
             }
         }
-        // An entry that is certain to be deleted needs no check.
+        // The stored entry with this key is deleted, so it cannot conflict.
         if writes.deletes().all(<[u8]>::is_empty) && writes.deletes().next().is_some() {
             continue;
         }

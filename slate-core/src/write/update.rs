@@ -35,17 +35,16 @@ pub(crate) struct UpdateRequest {
 /// The accepted kinds of updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UpdateKind {
-    /// Update operators only; a document without operators would replace the target.
+    /// Any update except a replacement.
     Operators,
     /// A replacement only.
     Replacement,
-    /// Both; commands distinguish them by the first field.
+    /// Any update; the first field of a document shows whether it is a replacement.
     Either,
 }
 
 impl UpdateRequest {
-    /// # Errors
-    /// `FailedToParse` (9) if the update is not of this kind.
+    /// Fails with `FailedToParse` (9) if the update is not of this kind, and for a replacement of several documents with [`UpdateKind::Either`].
     pub(crate) fn new(query: Query, update: Update, kind: UpdateKind, target: Target, upsert: bool) -> Result<Self> {
         let fault = match (kind, update.is_replacement()) {
             (UpdateKind::Operators, true) => "the update holds no operators; to replace a document, use replace_one",
@@ -67,7 +66,7 @@ pub(crate) struct UpdateOutcome {
     pub(crate) matched: u64,
     pub(crate) modified: u64,
     pub(crate) upserted: Option<OwnedValue>,
-    /// The requested version of the document.
+    /// The requested version of the document; `None` if it does not exist.
     pub(crate) shown: Option<Vec<u8>>,
 }
 
@@ -102,7 +101,8 @@ impl<T: Transaction> Session<T> {
                 });
                 Ok(())
             })?;
-            // `check_and_apply` ends the limits of the call. Without a match nothing is applied, so that an upsert can still be interrupted.
+            // After `check_and_apply` the call can no longer be interrupted. Without a match nothing is applied, so that an upsert can still be
+            // interrupted.
             if outcome.matched > 0 {
                 self.check_and_apply(&collection, changes, call)?;
             }
@@ -113,7 +113,7 @@ impl<T: Transaction> Session<T> {
         Ok(outcome)
     }
 
-    /// Calls `visitor` with the key and the document of each target. Half of the memory is left for its changes.
+    /// Calls `visitor` with the key and the document of each target. Half of the call's memory is left for the changes that `visitor` collects.
     pub(super) fn visit_targets(
         &self,
         collection: &CollectionInfo,

@@ -13,9 +13,10 @@ use crate::{
     metrics::UseTable,
 };
 
-/// The last parsed catalog. It is valid for a view if no commit changed the catalog between the catalog's commit and the
-/// view's, as [`commit`](crate::commit) explains. After a change only the collections that it changed are parsed again, so a
-/// change costs the same however many collections there are.
+/// The last parsed catalog. If only this process changes the catalog, it is valid for a view if no commit changed the
+/// catalog between the catalog's commit and the view's, as [`commit`](crate::commit) explains, and after a change only the
+/// changed collections are parsed again. Otherwise it is valid for views with the same stored version, and a change makes
+/// the whole catalog be parsed again.
 #[derive(Debug)]
 pub(crate) struct CatalogCache {
     last: RwLock<Option<Cached>>,
@@ -23,10 +24,10 @@ pub(crate) struct CatalogCache {
     /// How often the catalog, or what has changed in it, was read from the store again.
     reads: AtomicU64,
     uses: UseTable,
-    /// Whether a read since [`take_redefined`](Self::take_redefined) found changed definitions, whichever process changed them.
+    /// Whether a read since [`take_redefined`](Self::take_redefined) found changed definitions. Never set if `is_exclusive`.
     is_redefined: AtomicBool,
-    /// Whether only this process changes the catalog. If not, its version is read with the view of every commit, and all of it
-    /// after each change.
+    /// Whether only this process changes the catalog. If not, each view of another commit reads the catalog's stored version,
+    /// and the whole catalog if that has changed.
     is_exclusive: bool,
 }
 
@@ -35,7 +36,8 @@ struct Cached {
     catalog: Arc<Catalog>,
     /// The version of the view that the catalog was read from.
     read_at: Version,
-    /// What was stored as the catalog's version there. `None` if only this process changes it.
+    /// The catalog's stored version in that view. `None` if only this process changes the catalog, and after
+    /// [`outdate`](CatalogCache::outdate).
     stored: Option<CatalogVersion>,
 }
 
@@ -91,7 +93,8 @@ impl CatalogCache {
         committed
     }
 
-    /// Returns the catalog as `view` sees it. Free if it is cached; otherwise reads what has changed since.
+    /// Returns the catalog as `view` sees it. Reads nothing if the cached one is valid; otherwise reads what has
+    /// changed, or the whole catalog.
     ///
     /// `view` must be a snapshot, or a transaction that has not changed the catalog.
     pub(crate) fn load(&self, view: &impl View) -> Result<Arc<Catalog>> {
@@ -110,8 +113,9 @@ impl CatalogCache {
         }
     }
 
-    /// Returns the last catalog that was read, and the check whether it is that of `view`, which [`confirm`](Self::confirm) waits for. On a
-    /// store that cannot send the check ahead, returns the catalog of the view, without a check.
+    /// Returns the last catalog that was read, and the check whether it is that of `view`, which [`confirm`](Self::confirm) waits for.
+    /// Returns the catalog of `view` without a check if only this process changes it, if no catalog is cached or the cached one is
+    /// outdated, or if the store cannot send the check ahead.
     ///
     /// `view` is as for [`load`](Self::load).
     pub(crate) fn load_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
@@ -127,7 +131,8 @@ impl CatalogCache {
         Ok((self.load(view)?, None))
     }
 
-    /// Returns the last catalog that was read, and its version, on a store that other processes change. They may have changed it since.
+    /// Returns the last catalog that was read, and its version. Other processes may have changed it since. `None` if no catalog is
+    /// cached, if the cached one is outdated, or if only this process changes the catalog.
     pub(crate) fn last_read(&self) -> Option<(Arc<Catalog>, CatalogVersion)> {
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         let Cached { catalog, stored, .. } = last.as_ref()?;
@@ -144,7 +149,8 @@ impl CatalogCache {
         Ok((found == check.stored).then_some(announced))
     }
 
-    /// Makes the next call read the whole catalog, unless another one has read this version or a later one meanwhile.
+    /// Makes the view of the next commit read the whole catalog, unless the cached one has `version` or a later one;
+    /// with `None` in any case.
     fn outdate(&self, version: Option<CatalogVersion>) {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         let is_older = |last: &&mut Cached| version.is_none_or(|version| last.stored < Some(version));
@@ -153,8 +159,8 @@ impl CatalogCache {
         }
     }
 
-    /// Calls `visitor` with the catalog of the latest commit if it is cached and no commit is changing it. Also returns the version
-    /// for [`is_unchanged_since`](Self::is_unchanged_since).
+    /// Calls `visitor` with the catalog of the latest commit if it is cached and no commit is changing it; `None` otherwise, and if
+    /// other processes may change it. Also returns the version for [`is_unchanged_since`](Self::is_unchanged_since).
     pub(crate) fn try_with<R>(&self, visitor: impl FnOnce(&Catalog) -> R) -> Option<(R, Version)> {
         if !self.is_exclusive {
             return None;

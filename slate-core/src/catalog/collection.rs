@@ -37,7 +37,7 @@ pub(crate) struct CollectionInfo {
 }
 
 impl CollectionInfo {
-    /// Returns what stands for a collection that does not exist: one without documents and indexes.
+    /// Returns a collection without documents and indexes, in place of one that does not exist.
     pub(crate) fn absent(name: &str) -> Self {
         // No keyspace has this number, and a missing keyspace is empty.
         Self::new(name, Keyspace(u32::MAX))
@@ -96,7 +96,7 @@ impl CollectionInfo {
         self.indexes.iter().find(|index| &*index.name == name)
     }
 
-    /// Returns the index that was declared with these keys, if there is one.
+    /// Returns the complete index that was declared with these keys, if there is one.
     ///
     /// # Errors
     /// `AmbiguousIndexKeyPattern` (181) if there are several, which differ in their other options.
@@ -131,7 +131,7 @@ impl CollectionInfo {
         self.statistics.as_ref().map(|statistics| &statistics.records)
     }
 
-    /// Returns whether an index has been built since the statistics were gathered.
+    /// Returns whether an index has been built since the statistics were gathered; false without statistics.
     pub(crate) fn lacks_statistics(&self) -> bool {
         self.statistics.is_some() && self.indexes.iter().any(|index| self.index_statistics(index).is_none())
     }

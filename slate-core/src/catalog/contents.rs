@@ -7,7 +7,7 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionE
 use super::{CATALOG, ChangeLogInfo, CollectionInfo, CollectionStatistics, ViewInfo, damaged, keys, statistics};
 use crate::{Error, ErrorKind, Result, metrics::UseTable, namespace::DatabaseName};
 
-/// The format version that this version of Slate reads and writes.
+/// The format of a database whose changes are not logged.
 const FORMAT: u32 = 2;
 
 /// The format of a database whose changes are logged: earlier versions of Slate, which would write without logging, do not open it.
@@ -17,7 +17,7 @@ const FORMAT_WITH_LOG: u32 = 3;
 /// change cost the logarithm of the number of collections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
-    /// The number of commits that have changed definitions.
+    /// The number of commits that have changed definitions or the settings of the log of changes.
     pub(super) definitions: u64,
     next_keyspace: u32,
     pub(super) collections: OrdMap<Box<str>, Arc<CollectionInfo>>,
@@ -206,8 +206,8 @@ impl Catalog {
         }
     }
 
-    /// Writes the changed collections, the log of changes if `log` says that it was redefined, and new versions. Statistics are not written: see
-    /// [`CollectionStatistics::store`].
+    /// Writes the changed collections and views, the settings of the log of changes unless `log` is `None`, and new versions. Statistics are not
+    /// written: see [`CollectionStatistics::store`].
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,

@@ -41,7 +41,7 @@ pub(crate) struct IndexInfo {
     pub(crate) multikey: MultikeyPaths,
     /// The number of leading fields that have the same value in all entries. Bounds on them exclude no document.
     pub(crate) constant_fields: usize,
-    /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
+    /// Whether the values of some entry were truncated: bounds on the index are then never exact.
     pub(crate) truncated: bool,
     /// How often operations of this process used the index. Not stored.
     pub(crate) uses: Arc<Uses>,

@@ -13,7 +13,7 @@ pub struct IndexDescription {
     pub name: String,
     /// Its fields and their directions.
     pub keys: RawDocumentBuf,
-    /// Whether two documents with the same values are rejected.
+    /// Whether no two documents may have the same values.
     pub unique: bool,
     /// Whether documents without any of the fields are left out.
     pub sparse: bool,

@@ -17,7 +17,7 @@ const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
 const STATISTICS_LEASE: u8 = b'h';
 const TRIMMED: u8 = b't';
-/// Announcements are read with the versions.
+/// Within the range of [`versions`], so that one read has both.
 const ANNOUNCEMENT: &[u8] = b"wa";
 
 /// Returns the key of the counter of changes to the properties of a collection's indexes. Sorts after [`VERSION`].
@@ -52,7 +52,8 @@ pub(super) fn collection_name(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.strip_prefix(&[COLLECTION])?).ok()
 }
 
-/// Returns the name of the collection that a key of the catalog is about, if it is about one.
+/// Returns the name of the collection or view in the key of a definition, a [definition key](definition) or a
+/// [properties version](properties_version); `None` for any other key.
 pub(crate) fn collection_of(key: &[u8]) -> Option<&str> {
     let name = key.strip_prefix(&[COLLECTION]).or_else(|| key.strip_prefix(&[DEFINITION]));
     let name = name.or_else(|| key.strip_prefix(VERSION).filter(|name| !name.is_empty()));
@@ -71,7 +72,8 @@ pub(super) fn build(keyspace: Keyspace) -> Vec<u8> {
     [&[BUILD][..], &keyspace.0.to_be_bytes()].concat()
 }
 
-/// Returns the key of the last commit that was deleted from the log of changes in this keyspace.
+/// Returns the key under which the position of the last event deleted from the log of changes in this keyspace is
+/// stored.
 pub(super) fn trimmed(log: Keyspace) -> Vec<u8> {
     [&[TRIMMED][..], &log.0.to_be_bytes()].concat()
 }

@@ -30,7 +30,7 @@ impl LeasedWork {
         }
     }
 
-    /// Takes the lease, unless another process holds it.
+    /// Takes the lease, unless another process holds it or the drop is done.
     pub(crate) fn take(self, transaction: &mut impl Transaction, leases: &Leases) -> Result<LeaseAttempt> {
         let key = self.key();
         match (transaction.view().get(CATALOG, &key, |value| leases.is_held(&key, value))?, self) {

@@ -26,7 +26,7 @@ impl Namespace {
 }
 
 impl Catalog {
-    /// Returns the collection or view with this name.
+    /// Looks up a view, then a collection, by name.
     pub(crate) fn namespace(&self, name: &str) -> Option<Namespace> {
         match self.view(name) {
             Some(view) => Some(Namespace::View(Arc::clone(view))),
@@ -36,9 +36,8 @@ impl Catalog {
 
     /// Checks that a collection or view that does not exist may be created under this name.
     ///
-    /// # Errors
-    /// Fails with `InvalidNamespace` (73), and with `DatabaseDifferCase` (13297) if it would be the first one of a database whose name differs
-    /// from that of another database in upper and lower case alone.
+    /// # Errors Fails with `InvalidNamespace` (73), and with `DatabaseDifferCase` (13297) if it would be the first one of a database whose
+    /// name differs from that of another database in the case of ASCII letters alone.
     pub(crate) fn check_new(&self, name: &str) -> Result<()> {
         namespace::check(name)?;
         let (database, own) = namespace::split(name);

@@ -14,7 +14,8 @@ pub(crate) fn add_pending_drop(
     Ok(transaction.put(CATALOG, &keys::pending_drop(keyspace), lease)?)
 }
 
-/// Removes a pending drop after the keyspace was dropped, and the statistics of the collection whose records it contained.
+/// Removes a pending drop after the keyspace was dropped, and what the catalog has stored for the keyspace: statistics and
+/// their lease, or how far a log of changes was trimmed.
 pub(crate) fn remove_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
     transaction.delete(CATALOG, &keys::statistics(keyspace))?;
     transaction.delete(CATALOG, &keys::statistics_lease(keyspace))?;
@@ -22,7 +23,7 @@ pub(crate) fn remove_pending_drop(transaction: &mut impl Transaction, keyspace: 
     Ok(transaction.delete(CATALOG, &keys::pending_drop(keyspace))?)
 }
 
-/// Returns the keyspaces that were unlinked and not dropped before the database was last closed.
+/// Returns the keyspaces that are unlinked and not dropped yet.
 pub(crate) fn pending_drops(view: &impl View) -> Result<Vec<Keyspace>> {
     let (start, end) = keys::all_pending_drops();
     let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;

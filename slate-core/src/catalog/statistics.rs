@@ -40,8 +40,9 @@ const SAMPLED_BYTES: usize = 48;
 impl CollectionStatistics {
     /// Gathers the statistics of a collection that has grown by `growth` records since its last statistics.
     ///
-    /// Reads at most `max_keys` keys of the records and of each index. A larger keyspace keeps its last sample,
-    /// extended by the keys after its end, and its number of keys is scaled with the collection's growth.
+    /// Samples all keys of a keyspace with at most `max_keys`. In a larger one extends the last sample by up to
+    /// `max_keys` keys after its end, and scales the number of keys with the collection's growth; without a last
+    /// sample, the distribution stays unknown.
     pub(crate) fn gather(view: &impl View, collection: &CollectionInfo, growth: i64, max_keys: u64) -> Result<Self> {
         let last = collection.statistics.as_deref();
         let last_records = last.map(|last| &last.records);
@@ -68,8 +69,8 @@ impl CollectionStatistics {
         Ok(Self { indexes: indexes.collect::<Result<_>>()?, records })
     }
 
-    /// Writes the statistics and their version. Conflicts only with other transactions that write statistics. Fails if
-    /// the collection's definition has changed.
+    /// Writes the statistics and their version. Conflicts only with other transactions that write statistics, and with
+    /// a change of the collection's definition.
     pub(crate) fn store(&self, transaction: &mut impl Transaction, collection: &CollectionInfo) -> Result<()> {
         let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
         let version = transaction.view().get(CATALOG, keys::STATISTICS_VERSION, number)?.unwrap_or_default();
@@ -191,7 +192,7 @@ impl KeyStatistics {
     }
 }
 
-/// Samples every `stride`-th key. Doubles the stride when the sample reaches twice its size.
+/// Samples every `stride`-th key. Doubles the stride when the sample would exceed twice [`SAMPLE_SIZE`].
 struct Sampler {
     statistics: KeyStatistics,
     stride: u64,

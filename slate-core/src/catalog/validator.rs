@@ -37,7 +37,8 @@ impl Validator {
         Ok(Self { document, level, action, filter, bindings })
     }
 
-    /// Checks the new version of a document.
+    /// Checks the new version of a document. Every version passes with [`ValidationLevel::Off`] or
+    /// [`ValidationAction::Warn`]; with [`ValidationLevel::Moderate`] also if `old` violates the validator.
     ///
     /// # Errors
     /// `DocumentValidationFailure` (121), with the violated conditions as [details](Error::details); 51156 for a regular

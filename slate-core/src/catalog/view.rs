@@ -50,8 +50,8 @@ pub(crate) struct ResolvedView {
 }
 
 impl ViewInfo {
-    /// # Errors
-    /// The errors of the stages; `OptionNotSupportedOnView` (167) for `$out` and `$merge`.
+    /// # Errors The errors of the stages; `OptionNotSupportedOnView` (167) for `$out` and `$merge`;
+    /// `InvalidNamespace` (73) if `$documents` is first.
     pub(crate) fn parse(
         name: &str,
         on: &str,

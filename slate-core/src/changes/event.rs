@@ -111,7 +111,7 @@ impl<'e> Event<'e> {
         Some((Self { kind, source, document, description, before }, rest))
     }
 
-    /// Returns the `_id` of the changed document.
+    /// Returns the `_id` of the changed document; `None` for a change of a definition.
     pub(crate) fn id(&self) -> Option<Value<'e>> {
         self.document.get("_id").filter(|_| self.kind.is_of_document())
     }
@@ -121,7 +121,7 @@ impl<'e> Event<'e> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventBuffer {
     bytes: Vec<u8>,
-    /// The size of the largest event in bytes.
+    /// The size of the largest event in bytes. `clear` does not reset it.
     largest: usize,
 }
 
@@ -200,7 +200,7 @@ impl EventBuffer {
         self.bytes.is_empty()
     }
 
-    /// Returns the size of the largest event in bytes; after `clear` that of an earlier one, or more.
+    /// Returns the size of the largest event in bytes, or of a larger one that [`clear`](Self::clear) has removed.
     pub(crate) fn largest(&self) -> usize {
         self.largest
     }

@@ -25,7 +25,7 @@ const ENTRY: usize = (32 << 10) - 128;
 const KEY: usize = 12;
 const HEAD: usize = 24;
 
-/// A position in the log, just after this event.
+/// A position in the log: just after the event with this number of the commit `version`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) version: u64,
@@ -198,7 +198,8 @@ pub(crate) fn read(
     Ok(None)
 }
 
-/// Returns position, head and length of the entry at `edge`. The length is that of key and value in bytes.
+/// Returns position, head and length of the entry at `edge`, if there is one. The length is that of key and value in
+/// bytes.
 fn entry(view: &impl View, log: &ChangeLogInfo, edge: Edge<'_>) -> Result<Option<(Position, EntryHead, u64)>> {
     let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
     if !cursor.seek(edge)? {
@@ -210,7 +211,7 @@ fn entry(view: &impl View, log: &ChangeLogInfo, edge: Edge<'_>) -> Result<Option
     Ok(Some((position, head, u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX))))
 }
 
-/// Returns the first and the last entry.
+/// Returns the ends of the log; `None` if it is empty.
 pub(super) fn ends(view: &impl View, log: &ChangeLogInfo) -> Result<Option<Ends>> {
     let (Some((begin, first, _)), Some((last, head, length))) =
         (entry(view, log, Edge::First)?, entry(view, log, Edge::Last)?)
@@ -227,7 +228,7 @@ pub(super) fn ends(view: &impl View, log: &ChangeLogInfo) -> Result<Option<Ends>
     }))
 }
 
-/// The first entry of a log, and the version, time and size at its end.
+/// The first entry of a log, and the version and time of its last commit.
 pub(super) struct Ends {
     pub(super) first: EntryHead,
     first_version: u64,
@@ -306,7 +307,7 @@ pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> 
 /// The part of a log to delete.
 #[derive(Clone, Debug)]
 pub(crate) struct Trim {
-    /// Readers at or after this position lose no events.
+    /// The position after the part: readers at or after it lose no events.
     pub(crate) position: Position,
     /// The key at which the part ends, exclusive.
     pub(crate) end: Vec<u8>,
@@ -315,7 +316,8 @@ pub(crate) struct Trim {
 /// About how many bytes of the log one commit trims: writers wait for that commit.
 const TRIM_BYTES: u64 = 4 << 20;
 
-/// Returns the oldest part of the log that exceeds its limits of age and size; `None` if the log is within them. The last commit stays.
+/// Returns the oldest part of the log that exceeds a limit of age or size, up to about [`TRIM_BYTES`] and in whole commits. The last
+/// commit stays. `None` if no commit is to be deleted.
 pub(crate) fn trim(view: &impl View, log: &ChangeLogInfo, now_millis: i64) -> Result<Option<Trim>> {
     let Some(Ends { first, first_version, version: last, logged, .. }) = ends(view, log)? else { return Ok(None) };
     let age = i64::try_from(log.limits.age.as_millis()).unwrap_or(i64::MAX);

@@ -65,7 +65,8 @@ impl PollingState {
 }
 
 impl Wakers {
-    /// Registers a waiting stream: `waker` is woken at `deadline`. Returns also whether the caller must start a polling thread.
+    /// Registers a waiting stream: `waker` is woken at `deadline`, if there is one. Returns also whether the caller must start
+    /// a polling thread.
     pub(crate) fn poll(
         self: &Arc<Self>,
         waker: Waker,

@@ -93,7 +93,8 @@ impl<'e> Event<'e> {
         out.finish()
     }
 
-    /// Appends `operationDescription`: the details of a change of a definition.
+    /// Appends `operationDescription`, the details of a change of a definition, unless it is a drop; for a create
+    /// also `nsType`.
     fn write_operation(&self, log: u32, out: &mut Writer) {
         match self.kind {
             EventKind::Drop | EventKind::DropDatabase => {}

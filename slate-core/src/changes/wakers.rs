@@ -101,7 +101,7 @@ impl Wakers {
         woken.into_iter().flat_map(IntoIterator::into_iter).map(|(_, waker)| waker).for_each(Waker::wake);
     }
 
-    /// Wakes all streams, because the database is closed.
+    /// Wakes all streams, whatever they watch.
     pub(crate) fn wake_all(&self) {
         let woken = std::mem::take(&mut *self.table());
         self.waiting.fetch_sub(woken.values().map(|streams| streams.len()).sum(), Ordering::SeqCst);

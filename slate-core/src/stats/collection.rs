@@ -54,9 +54,9 @@ pub struct DatabaseStats {
 pub struct ChangeLogStats {
     /// Bytes of its keys and values.
     pub bytes: u64,
-    /// When the oldest commit in it was made.
+    /// When the oldest commit in it was made; `None` if it is empty.
     pub oldest: Option<DateTime>,
-    /// When the last commit in it was made.
+    /// When the last commit in it was made; `None` if it is empty.
     pub newest: Option<DateTime>,
 }
 
@@ -91,8 +91,8 @@ impl DatabaseStats {
     }
 
     /// Returns the bytes of the files that are neither data nor free: unused parts of pages, and the store's own
-    /// structures. `None` if the store does not know how many bytes are free. 0 if the files are smaller than the data,
-    /// because the store compresses.
+    /// structures. `None` if the store does not know the size of its files or how many bytes are free. 0 if the files
+    /// are smaller than the data, because the store compresses.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
         let log = self.changes.map_or(0, |log| log.bytes);
         let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes(), log]);

@@ -57,7 +57,7 @@ pub(crate) enum BuildRound {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Declares an index that is filled in rounds, unless one transaction may and can create it.
+    /// Declares an index that is filled in rounds, unless it exists, is declared already, or one transaction may and can create it.
     pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec, steps: BuildSteps) -> Result<BuildStart> {
         self.begin_call()?;
         let collection = self.written_or_new(name)?;
@@ -93,7 +93,8 @@ impl<T: Transaction> Session<T> {
         Ok(exceeded.is_none())
     }
 
-    /// Reads up to `limit` more documents, fewer if they have many entries, and puts their entries.
+    /// Reads up to `limit` more documents, fewer if they have many entries, and puts their entries. Does nothing if the index is ready or was
+    /// dropped.
     pub(crate) fn build_round(&mut self, keyspace: Keyspace, limit: usize, call: &CallContext) -> Result<BuildRound> {
         self.begin_call()?;
         let mut position = BuildPosition::load(&self.view(), keyspace)?;

@@ -40,7 +40,8 @@ pub(crate) type BuildProgress<'p> = &'p mut dyn FnMut(u64);
 pub(crate) const ROUND: usize = 1_024;
 
 impl<T: Transaction> Session<T> {
-    /// Creates an index and fills it. Does nothing if the same index exists.
+    /// Creates an index and fills it in this transaction, in place of an unfinished build of it. If the same index exists, creates at most its
+    /// collection. Returns the index's name.
     pub(crate) fn create_index(
         &mut self,
         name: &str,
@@ -113,7 +114,7 @@ impl<T: Transaction> Session<T> {
         );
     }
 
-    /// Drops an index. Returns whether it existed.
+    /// Drops an index, or its unfinished build. Returns whether there was one. Fails with `InvalidOptions` (72) for the index on `_id`.
     pub(crate) fn drop_index(&mut self, name: &str, index: &str) -> Result<bool> {
         self.begin_call()?;
         if index == "_id_" {
@@ -133,8 +134,8 @@ impl<T: Transaction> Session<T> {
         Ok(true)
     }
 
-    /// Calls `visitor` with the records after the key `after`, in key order, until it breaks. Returns the key of the
-    /// record where it broke.
+    /// Calls `visitor` with the records after the key `after`, in key order, until it breaks. Returns the key of the record where it broke; `None` at
+    /// the end.
     pub(super) fn read_records(
         &self,
         collection: &CollectionInfo,
@@ -158,7 +159,8 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Returns the name of the existing index with this definition. Fails as [`find_same`] does, and if only one of the two is hidden.
+/// Returns the name of the existing index with this definition; `None` without one. Fails as [`find_same`] and [`check_id_index`] do, if only one of
+/// the two is hidden, and for another index with the name `_id_`.
 pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
     if is_key_of_id(Doc::from(&wanted.keys)) {
         return check_id_index(spec, collection.collation.as_ref()).map(|()| Some("_id_".into()));
@@ -307,8 +309,8 @@ pub(crate) fn not_of_id_index(name: &str) -> Error {
     Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name)
 }
 
-/// Returns the existing index with this name and definition. Fails if only the name or only the definition is the same.
-/// Indexes on the same keys can differ in their options.
+/// Returns the existing index with this name and definition; `None` without one. Fails if only the name or only the definition is the same, or if
+/// only `expireAfterSeconds` differs. Indexes on the same keys can differ in their options.
 pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
     for there in indexes {
         // As in MongoDB, `{a: 1}` and `{a: 2}` are different keys.

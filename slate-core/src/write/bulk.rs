@@ -45,10 +45,12 @@ impl BulkOutcome {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Executes the operations in order. Each is applied completely or rejected.
+    /// Executes the operations in order; unless `mode` is [`InsertMode::Unordered`], only until one is rejected. Each is
+    /// applied completely or rejected.
     ///
     /// # Errors
-    /// Fails if the storage fails or the operation is interrupted. Rejected operations are returned in the outcome.
+    /// Fails if the store fails or the operation is interrupted; after the first operation this ends the transaction.
+    /// Rejected operations are returned in the outcome.
     pub(crate) fn bulk(
         &mut self,
         operations: &[(&str, BulkOperation)],

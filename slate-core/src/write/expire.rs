@@ -70,7 +70,8 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Returns the keys of the records with a date up to `due` (in milliseconds since 1970), at most `limit` of them.
+/// Returns the keys of the records with a date up to `due` (in milliseconds since 1970), at most `limit` of them. Sets `is_full` if there are more
+/// entries.
 fn due_records(
     view: &impl View,
     index: &IndexInfo,

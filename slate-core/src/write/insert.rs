@@ -71,7 +71,8 @@ impl<T: Transaction> Session<T> {
     /// Inserts documents in their order. A rejected document changes nothing.
     ///
     /// # Errors
-    /// Fails if the storage fails or the operation is interrupted. Rejected documents are returned in the outcome.
+    /// Fails if the store fails, the operation is interrupted, the name is that of a view or is invalid, or the documents
+    /// exceed the store's limit of a transaction. Rejected documents are returned in the outcome.
     pub(crate) fn insert(
         &mut self,
         name: &str,
@@ -168,7 +169,7 @@ impl<'c, V: View> Insert<'c, V> {
         })
     }
 
-    /// Adds the documents until the mode ends the call.
+    /// Adds the documents; unless `mode` is [`InsertMode::Unordered`], only until one is rejected.
     fn add(
         &mut self,
         documents: &[impl AsRef<RawDocument>],
@@ -249,7 +250,7 @@ impl<'c, V: View> Insert<'c, V> {
         Ok(())
     }
 
-    /// Loads the keys of the batch that may exist: record keys that are not above all stored ones, and keys in unique
+    /// Loads the keys of the batch that may be stored: record keys that are not above all stored ones, and keys in unique
     /// indexes.
     fn load_keys(&mut self, batch: &Batch) -> Result<LoadedKeys> {
         let Self { collection, reader, greatest_stored, changes, .. } = self;

@@ -42,7 +42,7 @@ impl CallContext {
         self.interrupt.cancel(token);
     }
 
-    /// Replaces the caller's token by a child of it, and returns the child.
+    /// Replaces the caller's token by a child of it, or by a new token if there is none, and returns that.
     #[cfg(feature = "async")]
     pub(crate) fn child_token(&mut self) -> CancelToken {
         self.interrupt.child_token()

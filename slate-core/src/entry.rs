@@ -44,7 +44,7 @@ pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     Ok(key)
 }
 
-/// Returns the `_id` in a filter that consists of a plain `_id` alone, and so matches at most one document.
+/// Returns the value of a filter `{_id: value}` that matches at most one document; `None` for any other filter.
 pub(crate) fn only_id(filter: Doc<'_>) -> Option<Value<'_>> {
     let id = filter.first("_id").filter(|id| has_plain_equality(id.kind()))?;
     filter.elements().nth(1).is_none().then_some(id)
@@ -84,7 +84,8 @@ pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> 
     Ok(())
 }
 
-/// Appends an entry for the record: its key and then its value. Returns the length of the key.
+/// Appends an entry for the record: its key and then its value. Returns the length of the key, and whether the values
+/// were truncated.
 pub(crate) fn write_entry(
     index: &IndexInfo,
     (values, bits): (&[u8], &[u8]),
@@ -123,7 +124,8 @@ pub(crate) struct FieldOrder(Vec<u8>);
 const ORDERED: u8 = 0x09;
 
 impl FieldOrder {
-    /// Stores the order in which `document` has the index's fields, without missing ones.
+    /// Stores the order in which `document` has the index's fields, without missing ones; nothing if that is the
+    /// index's own order.
     pub(crate) fn note(&mut self, index: &IndexInfo, document: Doc<'_>) {
         self.0.clear();
         let fields = index.pattern.fields();

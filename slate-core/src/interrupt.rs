@@ -280,7 +280,8 @@ const ROWS_PER_CHECK: u32 = 128;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitBudget(Arc<AtomicU8>);
 
-/// The states of a [`WaitBudget`] that limits nothing any more. The first state is 0.
+/// The states of a [`WaitBudget`] that the call has spent, and of one that limits nothing any more. The first state
+/// is 0.
 const SPENT: u8 = 1;
 const LIFTED: u8 = 2;
 
@@ -344,14 +345,16 @@ impl Interrupt {
         self
     }
 
-    /// Replaces the deadline of all clones.
+    /// Replaces the deadline of all clones. Does nothing if this was created without limits and is not
+    /// [`renewable`](Self::renewable).
     pub(crate) fn renew(&self, end: Option<Instant>) {
         if let Some(ends) = &self.ends {
             ends.deadline.set(end);
         }
     }
 
-    /// Combines an operation's interrupt with that of its transaction, `outer`: the earlier deadline, both tokens.
+    /// Combines an operation's interrupt with that of its transaction, `outer`: the earlier deadline, both tokens,
+    /// and the operation's budget, or else the transaction's.
     pub(crate) fn or(&self, outer: &Self) -> Self {
         let (Some(own), Some(outer)) = (&self.ends, &outer.ends) else {
             return if self.ends.is_some() { self.clone() } else { outer.clone() };
@@ -386,7 +389,7 @@ impl Interrupt {
         })
     }
 
-    /// Replaces the caller's token by a child of it, and returns the child.
+    /// Replaces the caller's token by a child of it, or by a new token if there is none, and returns that.
     #[cfg(feature = "async")]
     pub(crate) fn child_token(&mut self) -> CancelToken {
         let own = self.own();

@@ -57,7 +57,7 @@ impl<V: View> RangeCursors<V> {
         self.direction
     }
 
-    /// Opens the next cursor. It has no position if the range is empty.
+    /// Opens the next cursor; `None` after the last range. The cursor has no position if its range is empty.
     pub(crate) fn next(&mut self) -> Result<Option<V::Cursor>> {
         self.open_ahead()?;
         if let Some(cursor) = self.ahead.next() {
@@ -111,7 +111,7 @@ impl<V: View> RangeCursors<V> {
 pub(crate) struct RangeWalk<V: View> {
     cursors: RangeCursors<V>,
     cursor: Option<V::Cursor>,
-    /// The number of consecutive groups of equal values with more entries than [`MAX_STEPS`].
+    /// The number of consecutive groups of equal values that the walk has left by a seek.
     large_groups: usize,
 }
 
@@ -152,8 +152,8 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
-    /// Moves past the entries that begin with these encoded values. Calls `stepped` with each entry that it steps over. A descending walk must be at
-    /// the first entry of the group.
+    /// Moves past the entries that begin with these encoded values. Calls `stepped` with each entry that it steps over. Returns `false` after the
+    /// last entry. A descending walk must be at the first entry of the group.
     pub(crate) fn leave(
         &mut self,
         values: &mut Vec<u8>,
@@ -182,7 +182,8 @@ impl<V: View> RangeWalk<V> {
         if found? { Ok(true) } else { self.next_range() }
     }
 
-    /// Moves to the first entry that begins with these encoded values, in the range of the current entry.
+    /// Moves to the first entry at or after these encoded values, in the range of the current entry. Returns `false`
+    /// if there is none.
     pub(crate) fn seek_first(&mut self, values: &[u8]) -> Result<bool> {
         Ok(self.cursor.as_mut().map_or(Ok(false), |cursor| cursor.seek(Edge::AtOrAfter(values)))?)
     }

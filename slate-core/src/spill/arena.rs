@@ -88,7 +88,7 @@ impl Arena {
         self.write(sort_key, tie_key, payload, limit)
     }
 
-    /// Appends a row with a shared payload.
+    /// Appends a row with a shared payload, which is copied if those of earlier rows were.
     pub(super) fn push_shared(
         &mut self,
         sort_key: &[u8],
@@ -226,7 +226,7 @@ impl Arena {
     }
 
     /// Retains the `count` rows with the least keys, the greatest of them last, and frees the space of the others. Takes
-    /// linear time, unless there are very many rows.
+    /// linear time, unless there are more than [`SELECTED_AT_ONCE`] rows, which are sorted.
     pub(super) fn retain_least(&mut self, count: usize) -> Result<()> {
         let Some(last) = count.checked_sub(1) else {
             self.clear();
@@ -311,7 +311,7 @@ impl Arena {
     }
 }
 
-/// What [`Arena::load_prefixes`] found out about all keys.
+/// The result of [`Arena::load_prefixes`] for all keys together.
 struct Prefixes {
     /// Number of bytes that all keys start with.
     common: usize,

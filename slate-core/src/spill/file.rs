@@ -25,7 +25,7 @@ const MAX_BUFFER: usize = 256 << 10;
 /// Smallest buffer, in bytes: below one page, system calls cost more than the copied data.
 const MIN_BUFFER: usize = 4 << 10;
 
-/// Returns the size of each buffer if this many share the memory limit.
+/// Returns the size in bytes of each of `buffers` that share the memory limit, from [`MIN_BUFFER`] to [`MAX_BUFFER`].
 pub(super) fn buffer_size(memory: &Memory, buffers: usize) -> usize {
     (memory.limit() / buffers.max(1)).clamp(MIN_BUFFER, MAX_BUFFER)
 }

@@ -57,11 +57,11 @@ struct BufferPool {
     parked: AtomicUsize,
 }
 
-/// Maximum number of bytes that all cursors of a database together may hold in memory between their batches, without the cursors
-/// that hold at most [`SMALL_PARKED`] bytes: as many as one operation.
+/// Maximum number of bytes that all cursors of a database together may hold in memory between their batches, not counting the
+/// cursors that hold at most [`SMALL_PARKED`] bytes: as many as one operation.
 const MAX_PARKED: usize = DEFAULT_LIMIT;
 
-/// Rows of fewer bytes are not worth a file of their own.
+/// Rows of up to this many bytes stay in memory: they are not worth a file of their own.
 const SMALL_PARKED: usize = 16 << 10;
 
 /// Memory of rows that are parked between two batches of their cursor, released when this is dropped.
@@ -119,7 +119,7 @@ impl Memory {
         Err(Error::new(ErrorKind::NotFound, Code::FILE_NOT_OPEN, message))
     }
 
-    /// Returns the equal share of each of `holders` that hold rows at the same time.
+    /// Returns a copy with an equal share of the limit for each of `holders`, which hold rows at the same time.
     pub(crate) fn shared_by(&self, holders: usize) -> Self {
         Self { limit: Some(self.limit() / holders.max(1)), ..self.clone() }
     }

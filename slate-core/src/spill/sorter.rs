@@ -71,7 +71,8 @@ impl Sorter {
         self.parked = None;
     }
 
-    /// Adds a row. Rows are ordered by `sort_key`, then by `tie_key`. No sort key may be a proper prefix of another.
+    /// Adds a row, unless it cannot be among the `max_rows` least. Rows are ordered by `sort_key`, then by `tie_key`.
+    /// No sort key may be a proper prefix of another.
     pub(crate) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8]) -> Result<()> {
         if !self.wants(sort_key, tie_key) {
             return Ok(());
@@ -89,7 +90,7 @@ impl Sorter {
         self.enforce_limits()
     }
 
-    /// Returns the sort key above which rows are rejected, once after each change.
+    /// Returns the sort key above which rows are rejected; `None` if it has not changed since the last call.
     #[inline]
     pub(crate) fn new_bound(&mut self) -> Option<&[u8]> {
         let bound = self.bound.as_mut()?;

@@ -193,7 +193,8 @@ impl UpdateScope<'_> {
         Ok(outcome)
     }
 
-    /// Writes the elements of an array that the caller opened; branches are array positions.
+    /// Writes the elements of an array that the caller opened; updates those at the positions that are the names of
+    /// branches.
     fn positions(&self, named: &[&Named], array: Doc<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         work::take(work::of_bytes(array.bytes().len()))?;
         let mut pending = Vec::new();
@@ -244,7 +245,7 @@ impl UpdateScope<'_> {
         Ok(outcome)
     }
 
-    /// Writes the elements of an array that the caller opened; branches are selected elements.
+    /// Writes the elements of an array that the caller opened; updates those that the branches' selectors select.
     fn each(&self, nodes: &[&UpdateNode], array: Doc<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         work::take(work::of_bytes(array.bytes().len()))?;
         let mut run = ElementRun::new(array);
@@ -286,8 +287,8 @@ impl UpdateScope<'_> {
         Ok(outcome)
     }
 
-    /// Returns the named children of several branches in the order of their names. `$` has the position at which the filter matched; `BadValue` (2)
-    /// if there is none.
+    /// Returns the named children of several branches in the order of their names. `$` becomes the position at which the filter matched; fails with
+    /// `BadValue` (2) if there is none.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         work::take(named.iter().map(|named| named.children.len()).sum())?;
         let mut pending = Vec::<Pending<'n>>::new();

@@ -64,7 +64,8 @@ impl ArrayFilters {
         Ok(Self(filters))
     }
 
-    /// Returns the selector for the filter with that identifier, which is marked as used.
+    /// Returns the selector for the filter with that identifier, which is marked as used; fails with `BadValue` (2)
+    /// if there is none.
     pub(super) fn selector(&mut self, identifier: &str) -> Result<Selector> {
         if let Ok(place) = self.0.binary_search_by(|filter| (*filter.identifier).cmp(identifier))
             && let Some(filter) = self.0.get_mut(place)
@@ -107,7 +108,8 @@ impl ArrayFilters {
     }
 }
 
-/// Stores in `found` the top-level field name of a filter. Fails for a second one.
+/// Stores in `found` the top-level field name of a filter. Fails for a second name, and for an operator other than
+/// `$and`, `$or`, `$nor` and `$comment`.
 fn identify(filter: Doc<'_>, found: &mut Option<Box<str>>) -> Result<()> {
     for element in filter.elements() {
         let name = element.display_name();

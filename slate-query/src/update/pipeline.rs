@@ -44,7 +44,7 @@ impl Pipeline {
         replace::replace(old, Doc::new(&document), replace::NewDocument::Pipeline, context)
     }
 
-    /// Returns whether a stage can change the value at the path.
+    /// Returns whether a stage may change the value at the path; `false` only if each provably preserves it.
     pub(super) fn touches(&self, path: &Path) -> bool {
         !self.0.iter().all(|stage| stage.preserves(path))
     }

@@ -34,7 +34,7 @@ pub(super) enum NewDocument {
     Pipeline,
 }
 
-/// Returns the new document with the `_id` of the old document first; `None` if nothing changes.
+/// Returns the new document with its `_id`, or else that of the old document, first; `None` if nothing changes.
 ///
 /// # Errors
 /// `ImmutableField` (66) if the new document has another `_id`; the errors of documents that cannot be stored.
@@ -67,7 +67,8 @@ pub(super) fn replace(old: Doc<'_>, new: Doc<'_>, source: NewDocument, context: 
     Ok(Some(bytes))
 }
 
-/// Returns the document with this `_id` in front, and the stamp in place of empty timestamps.
+/// Returns the document with this `_id` in front, and the stamp, if there is one, in place of empty timestamps at the
+/// top level.
 fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, stamp: Option<Value<'_>>) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
@@ -80,7 +81,7 @@ fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, stamp: Option<Value<'_>>) 
     out.finish()
 }
 
-/// Returns the fields except `_id`.
+/// Returns the fields except the first `_id`.
 pub(super) fn without_first_id(doc: Doc<'_>) -> impl Iterator<Item = Element<'_>> {
     let id = doc.elements().position(|element| element.name == b"_id");
     doc.elements().enumerate().filter(move |(place, _)| Some(*place) != id).map(|(_, element)| element)

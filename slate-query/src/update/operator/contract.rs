@@ -35,7 +35,7 @@ pub(in crate::update) trait Operator: fmt::Debug + Send + Sync {
     }
 }
 
-/// Whether an operator creates missing fields. An operator that creates none is also applied where the field could not be written.
+/// Whether an operator creates missing fields. One that creates none may also change a field whose name may not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::update) enum Creates {
     Fields,

@@ -59,7 +59,7 @@ impl Operator for Pull {
     }
 }
 
-/// Writes an array without the elements for which `is_removed` is true.
+/// Writes an array without the elements for which `is_removed` is true; writes nothing if there are none.
 pub(super) fn remove_elements(
     name: &[u8],
     value: Value<'_>,

@@ -70,7 +70,7 @@ pub(crate) trait Follower: Send + 'static {
     /// Reads the log further if no items are ready. Returns whether items are ready or the log has more to read.
     ///
     /// # Errors
-    /// Those of the reads. The follower cannot be used any more.
+    /// Those of the reads. After an error, the follower must not be used any more: it could return events twice.
     fn read_further(&mut self, call: &CallContext) -> Result<ReadOutcome>;
     /// [Reads](Self::read_further) within the limits of the call, which also end work inside one event.
     ///

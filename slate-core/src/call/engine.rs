@@ -35,7 +35,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Returns the database's metrics.
     fn metrics(&self) -> Metrics;
     fn capabilities(&self) -> Capabilities;
-    /// Returns whether [`try_snapshot`](Self::try_snapshot) can ever return a reader.
+    /// Returns whether [`try_snapshot`](Self::try_snapshot) would return a reader now.
     #[cfg(feature = "async")]
     fn tries_queries(&self) -> bool;
     /// Returns a reader of the latest commit.
@@ -65,7 +65,7 @@ pub(crate) trait Engine: Send + Sync {
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
     /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
     fn after_commit(&self, work: &AfterCommit, wait: Duration);
-    /// Gathers a collection's statistics from all its keys. Does nothing if it does not exist.
+    /// Gathers a collection's statistics from all its keys. Does nothing if there is no such collection.
     fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
     fn backup(&self, to: &Path, progress: BackupProgress<'_>) -> Result<()>;
@@ -98,7 +98,7 @@ pub(crate) type SharedReader = Arc<dyn Reader + Send + Sync>;
 /// Reads of one commit, or of a transaction's snapshot and its own writes. A collection that does not exist is read as empty.
 pub(crate) trait Reader {
     fn catalog(&self) -> &Arc<Catalog>;
-    /// Returns the database's memory for a call.
+    /// Returns the memory limit of the database's calls, and their folder for temporary files.
     fn memory(&self) -> &Memory;
     /// Runs a query of `collection`. A snapshot's rows are read as they are consumed; a transaction reads all of them at
     /// once, so that it can write while its caller iterates.
@@ -139,7 +139,7 @@ pub(crate) trait Reader {
     ) -> Result<()>;
 }
 
-/// Receives the changes in the log, until it breaks.
+/// Receives the logged changes one after the other; `Break` ends the read.
 pub(crate) type ChangeVisitor<'v> = &'v mut dyn FnMut(Position, CommitTime, &Event<'_>) -> Result<ControlFlow<()>>;
 
 /// What a read in a transaction depends on: a serializable transaction conflicts if it changes.
@@ -161,7 +161,7 @@ pub(crate) trait Writer: Send {
     /// Returns whether the calls so far have used the current catalog, and whether the transaction makes way for an announced change. Unless `Yes`,
     /// the caller must discard their results.
     fn confirm(&mut self) -> Result<Confirmed>;
-    /// Returns the database's memory for a call.
+    /// Returns the memory limit of the database's calls, and their folder for temporary files.
     fn memory(&self) -> &Memory;
     /// Adds what a read depends on to the transaction's read set, and returns the reader that executes the read.
     fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader>;
@@ -200,7 +200,7 @@ pub(crate) trait Writer: Send {
     ) -> Result<BulkOutcome>;
     fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created>;
     fn create_view(&mut self, name: &str, spec: &ViewSpec) -> Result<Created>;
-    /// Replaces a view's definition.
+    /// Replaces a view's definition, except its collation.
     fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()>;
     /// Replaces or removes a collection's validator.
     fn set_validator(&mut self, collection: &str, spec: Option<&ValidatorSpec>) -> Result<()>;
@@ -210,11 +210,11 @@ pub(crate) trait Writer: Send {
     fn set_expiry(&mut self, collection: &str, index: &str, seconds: i64) -> Result<Option<u32>>;
     /// Deletes at most `limit` documents that have expired by a TTL index.
     fn expire(&mut self, collection: &str, index: &str, now_millis: i64, limit: u64) -> Result<ExpireOutcome>;
-    /// Begins or ends the log of changes.
+    /// Begins the log of changes, or changes its limits; `None` ends it.
     fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()>;
     /// Trims the log to its limits. Returns whether it deleted anything.
     fn trim_change_log(&mut self, now_millis: i64) -> Result<bool>;
-    /// Sets whether the log keeps the documents before and after each change for streams.
+    /// Sets whether the log stores the documents before and after each change for streams.
     fn set_images(&mut self, collection: &str, images: Images) -> Result<()>;
     /// Logs that a database was dropped.
     fn dropped_database(&mut self, database: &str) -> Result<()>;

@@ -40,7 +40,7 @@ impl Drop for HeldLeases {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(renewer) = self.renewer.take() {
-            // The renewing thread does not panic; if it did, the leases would expire.
+            // If the thread has panicked, the leases expire.
             let _ = renewer.join();
         }
     }

@@ -78,7 +78,7 @@ impl<T> LiveChange<T> {
 /// A step with the stored document.
 pub(crate) type LiveStep = LiveChange<Arc<RawDocumentBuf>>;
 
-/// Converts the document of a step.
+/// Decodes the document of a step into a `T`. `collection` is for errors.
 pub(crate) fn converted<T: DeserializeOwned + Any>(step: LiveStep, collection: &str) -> Result<LiveChange<T>> {
     step.try_map(|document| from_raw(collection, Doc::from(&*document)))
 }

@@ -45,7 +45,7 @@ pub(super) fn steps_between(before: &[Row], after: &[Row]) -> Result<VecDeque<Li
     let slots = self::positions(common.iter().copied())?;
     let order: Vec<usize> = after.iter().filter_map(|row| slots.get(row.id.as_slice()).copied()).collect();
     let stays = longest_ascent(&order)?;
-    // Slot 0 is before the first row.
+    // Slot 0 is for rows before the first staying row.
     let (mut rows, mut last_staying) = (SlotCounts::new(common.len()), 0);
     for row in after {
         work::take(WORK)?;
@@ -91,8 +91,7 @@ fn positions<'r>(rows: impl Iterator<Item = &'r Row>) -> Result<AHashMap<&'r [u8
 /// Each number extends the longest ascent that ends in a smaller one (Fredman, On computing the length of longest increasing
 /// subsequences, 1975).
 fn longest_ascent(order: &[usize]) -> Result<Vec<bool>> {
-    // For each length the smallest number that ends an ascent of this length, and for each number the one before it
-    // in its ascent.
+    // For each length: the smallest number that ends an ascent of this length. For each number: its predecessor in its ascent.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), vec![None; order.len()]);
     for number in order {
         work::take(WORK)?;

@@ -233,7 +233,7 @@ impl Request {
         self.accept(check_size(self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()));
     }
 
-    /// Replaces the names of collections in the pipeline, names within `database`, by stored names.
+    /// Replaces the names of collections in the pipeline, which are names within `database`, by stored names.
     pub(crate) fn name_collections(&mut self, database: &str) {
         // In the default database both names are equal, except in a stage that writes, which can name another database.
         if database != namespace::DEFAULT_DATABASE || self.writes() {

@@ -47,9 +47,9 @@ const LONGEST_EXCLUSIVE: Duration = Duration::from_millis(100);
 
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
 ///
-/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of pausing; its turn lasts until its end. If it conflicts in its
-/// turn, too, and the attempt was short, new writes wait before they begin, at most [`LONGEST_EXCLUSIVE`]. The only code of the caller that may run
-/// in a turn is `on_slow_query`.
+/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of pausing; the turn lasts until the write ends. If it conflicts
+/// in its turn, too, and the attempt was short, new writes wait before they begin, at most [`LONGEST_EXCLUSIVE`]. The only code of the caller that
+/// may run in a turn is `on_slow_query`.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
     turns: Option<&Turns>,

@@ -139,7 +139,7 @@ impl Scope {
         }
     }
 
-    /// Returns the database's memory for rows.
+    /// Returns the memory limit of the database's calls, and their folder for temporary files.
     pub(crate) fn memory(&self) -> Result<Memory> {
         match self {
             Self::Database(database) => Ok(database.engine()?.memory().clone()),
@@ -174,7 +174,7 @@ impl Scope {
         self.read(ReadSet::Definition(name), call, |reader| Ok(reader.catalog().namespace(name)))
     }
 
-    /// Returns all definitions.
+    /// Returns the catalog, with the definitions of all collections and views.
     ///
     /// # Errors
     /// `OperationNotSupportedInTransaction` (263) in a transaction, whose reads do not include all definitions.

@@ -16,8 +16,7 @@ use crate::{
     changes::{EventBuffer, LogTail, LogWriter},
 };
 
-/// Large changes of a call that are not in the store's transaction yet. Most often the commit follows, which writes them without copying
-/// them there.
+/// Large changes of a call that are not in the store's transaction yet. The commit, which most often follows, writes them itself.
 pub(super) struct Unapplied {
     collection: Arc<CollectionInfo>,
     changes: ChangeSet,
@@ -166,7 +165,7 @@ impl<T: Transaction> Session<T> {
         call: &CallContext,
     ) -> Result<()> {
         changes.finish(call)?;
-        // From here on neither a deadline nor a cancellation ends the call.
+        // Afterwards neither a deadline nor a cancellation ends the call.
         work::complete()?;
         if changes.is_large() && collection.building.is_empty() {
             self.wrote(collection);

@@ -1,10 +1,9 @@
 //! Builds an index in many transactions, so that writers of the collection continue and a crash loses little work.
 //!
-//! The first commit declares the index and conflicts with every writer that began earlier; writers that begin later
-//! maintain the index's entries. Then rounds read the documents in key order, put their entries, and store their
-//! progress. A round guards the documents that it reads, and a writer guards the entries that it does not find. If a
-//! round and a writer access the same document, the second to commit conflicts. When the last document is read, one more
-//! commit makes the index ready, together with those of the same call.
+//! The first commit declares the index and conflicts with every writer that began earlier; writers that begin later maintain the index's entries.
+//! Then rounds read the documents in key order, put their entries, and store their progress. A round guards the documents that it reads, and a writer
+//! guards the entries that it does not find. If a round and a writer access the same document, the second to commit conflicts. When the last document
+//! is read, one more commit makes the index ready, together with the other indexes of the same call.
 
 use std::{ops::ControlFlow, sync::Arc};
 

@@ -273,8 +273,7 @@ fn default_name(keys: Doc<'_>) -> String {
     parts.join("_")
 }
 
-/// Checks that the definition is that of the index on `_id` of a collection with this collation. That index always exists,
-/// under every name.
+/// Fails if the index on `_id` of a collection with this collation has other options. That index always exists, and matches any name.
 pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) -> Result<()> {
     if spec.hidden {
         return Err(hidden_id_index().at("hidden"));

@@ -49,7 +49,7 @@ impl<T: Transaction> Session<T> {
     /// applied completely or rejected.
     ///
     /// # Errors
-    /// Fails if the store fails or the operation is interrupted; after the first operation this ends the transaction.
+    /// Fails if the store fails or the operation is interrupted; an error after the first operation ends the transaction.
     /// Rejected operations are returned in the outcome.
     pub(crate) fn bulk(
         &mut self,

@@ -257,7 +257,7 @@ impl ChangeSet {
         in_memory.fold(self.spilled_bytes + events, |bytes, (key, value)| bytes + key.len() + value.len())
     }
 
-    /// Returns the number of all keys that are written or guarded, without those of the log.
+    /// Returns the number of all keys that are written or guarded, without the keys of the log.
     pub(super) fn keys(&self) -> usize {
         self.written_keys() + self.guards.len()
     }
@@ -371,7 +371,7 @@ impl ChangeSet {
     }
 }
 
-/// Tie keys of spilled writes.
+/// Tie keys of spilled writes: they sort a delete before a put of the same key.
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 

@@ -77,7 +77,7 @@ impl CollectionStates {
 }
 
 impl CollectionState {
-    /// Records that the catalog entry changes. A change of the definition includes its properties.
+    /// Records a change of the catalog entry. A change of the definition includes one of properties.
     pub(super) fn change(&mut self, change: Change) {
         self.change = self.change.max(Some(change));
     }

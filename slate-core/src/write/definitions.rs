@@ -366,7 +366,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Replaces properties of the collection. Conflicts neither with open writers nor with other changes of the catalog.
+    /// Replaces a collection's catalog entry by one with other properties. Conflicts with other changes of this entry, not with open writers.
     pub(super) fn set_properties(&mut self, collection: CollectionInfo) {
         self.collections.of(&collection.name).change(Change::Properties);
         Arc::make_mut(&mut self.catalog).put(collection);

@@ -20,8 +20,8 @@ use crate::{
 };
 
 impl<T: Transaction> Session<T> {
-    /// Replaces all documents of a collection by the rows. The collection is created if it does not exist, and keeps its indexes. The
-    /// call is atomic, and uniqueness is checked at its end.
+    /// Replaces all documents of a collection by the rows. The collection is created if it does not exist; its indexes stay. The call is atomic, and
+    /// uniqueness is checked at its end.
     pub(crate) fn replace_all(&mut self, name: &str, rows: &mut dyn Rows, call: &CallContext) -> Result<PutOutcome> {
         self.begin_call()?;
         let call = &self.limited(call);

@@ -361,7 +361,7 @@ impl<T: Transaction> Session<T> {
             }
             (None, Some(limits)) => {
                 let since = clock::timestamp(clock::now_millis());
-                // The bits of the time and of the counter that differ between two logs.
+                // The seconds, combined with the lowest bits of the counter: together they differ between two logs.
                 let id = u32::try_from((since >> 32 ^ since << 20) & u64::from(u32::MAX)).unwrap_or_default();
                 Some(ChangeLogInfo { keyspace: self.allocate()?, id, since, limits })
             }
@@ -472,7 +472,7 @@ impl<T: Transaction> Session<T> {
             shared.wakers.committed(names);
         }
         if self.log_change.is_some() {
-            // Streams have to report that their log has ended.
+            // If the log has ended, streams have to report it.
             shared.wakers.wake_all();
         }
         let stale = collection_state::stale(collections, &self.catalog, &self.shared.staleness);
@@ -480,7 +480,7 @@ impl<T: Transaction> Session<T> {
         Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log, abandoned: self.abandoned })
     }
 
-    /// Whether the log is to be trimmed after this commit.
+    /// Whether the log exceeds its limits, so that it is trimmed after the commit.
     fn is_log_due(&self) -> bool {
         self.catalog.change_log().is_some_and(|log| self.shared.tail.is_due(log))
     }

@@ -71,7 +71,7 @@ pub(crate) struct UpdateOutcome {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Updates the request's targets; an upsert without one inserts a document. The call is atomic.
+    /// Updates the request's targets; an upsert that finds none inserts a document. The call is atomic.
     pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
         let call = &self.limited(call);
         call.during(|| self.update_limited(name, request, call))

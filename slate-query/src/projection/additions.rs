@@ -24,7 +24,7 @@ pub(crate) enum Addition {
 }
 
 impl Additions {
-    /// The names are distinct.
+    /// Creates additions of these fields, whose names must be distinct.
     pub(crate) fn new(fields: impl IntoIterator<Item = (Box<[u8]>, Addition)>) -> Self {
         let mut list = NamedList::default();
         fields.into_iter().for_each(|(name, addition)| {
@@ -55,7 +55,7 @@ impl Additions {
         self
     }
 
-    /// Returns whether a computed value reads one of these fields, which are sorted.
+    /// Returns whether a computed value reads one of these fields, which must be sorted, or the whole document.
     pub(crate) fn reads_any(&self, names: &[Box<str>]) -> bool {
         let mut reads = false;
         self.visit_fields(&mut |field| {
@@ -64,7 +64,7 @@ impl Additions {
         reads
     }
 
-    /// Returns whether no document makes an expression fail.
+    /// Returns `true` only if no document makes an expression fail.
     pub(crate) fn is_infallible(&self) -> bool {
         self.fields.iter().all(|(_, addition)| match addition {
             Addition::Computed(expression) => expression.is_infallible(),

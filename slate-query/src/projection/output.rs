@@ -23,7 +23,8 @@ pub(super) fn open(out: &mut Vec<u8>) -> usize {
 /// Ends the document that starts at `start`.
 pub(super) fn close(out: &mut Vec<u8>, start: usize) {
     out.push(0);
-    // A projected document is not longer than its original, whose length fits.
+    // A projected document is not longer than its original, whose length fits, except by computed fields, which
+    // `check_row` limits.
     let length = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
     if let Some(head) = out.get_mut(start..start + 4) {
         head.copy_from_slice(&length.to_le_bytes());
@@ -56,7 +57,8 @@ pub(super) fn array<'a>(out: &mut Vec<u8>, name: &[u8], values: impl Iterator<It
 /// Writes a field that is an array, given the rest of its path, its name and the array.
 type WriteArray<'w> = dyn FnMut(&[Box<str>], &[u8], Doc<'_>, &mut Vec<u8>) -> Result<()> + 'w;
 
-/// Copies `doc`, in which `write` writes the first array on `path`.
+/// Copies `doc`, with what `write` writes in place of the first array on `path`. Without such an array the copy is
+/// unchanged.
 ///
 /// # Errors
 /// The errors of `write`.

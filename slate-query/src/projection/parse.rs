@@ -225,7 +225,7 @@ impl<'p> Parser<'p> {
         self.compute(parents, name, expression)
     }
 
-    /// Adds a computed field.
+    /// Adds a computed field. An error of its expression is returned only by [`finish`](Self::finish).
     fn compute(&mut self, parents: &[&str], name: &str, value: Value<'_>) -> Result<()> {
         let expression = Expression::parse(value, self.variables).or_else(|error| {
             self.computed.get_or_insert(error.at(path(parents, name)));
@@ -239,7 +239,8 @@ impl<'p> Parser<'p> {
         self.root.add(&names, action).map_err(|error| error.at(path(parents, name)))
     }
 
-    /// Records the kind of projection that a field implies.
+    /// Records the kind of projection that a field implies; fails with `conflict` if an earlier field implied the
+    /// other kind.
     fn settle(&mut self, sense: Sense, conflict: Code, name: &str) -> Result<()> {
         if *self.sense.get_or_insert(sense) == sense {
             return Ok(());

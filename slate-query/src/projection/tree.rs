@@ -72,7 +72,8 @@ impl Branch {
         Additions::new(self.fields.iter().filter_map(addition))
     }
 
-    /// Returns the branch named `name`.
+    /// Returns the branch of the field `name`, created if necessary; fails with 31249 if the field has another
+    /// action.
     fn within(&mut self, name: &str) -> Result<&mut Self> {
         let place = self.fields.place(name.as_bytes());
         let place = place.unwrap_or_else(|| self.fields.push(name.into(), Action::Within(Self::default())));

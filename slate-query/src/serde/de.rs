@@ -46,7 +46,7 @@ struct Context {
 }
 
 impl Context {
-    /// Returns the context of the values in a document or an array.
+    /// Returns the context of the values in a document or an array; fails if they nest deeper than [`MAX_DEPTH`].
     #[inline]
     fn inside(self) -> Result<Self> {
         if self.depth < MAX_DEPTH { Ok(Self { depth: self.depth + 1, ..self }) } else { Err(Error::too_deep()) }
@@ -138,8 +138,8 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// Visits a value that serde's data model has no counterpart for as a map of extended JSON. The keys and the values
-    /// are those that the `bson` crate's types read.
+    /// Visits a generic binary (subtype 0) as bytes, and a value that serde's data model has no counterpart for as a
+    /// map of extended JSON. The keys and the values are those that the `bson` crate's types read.
     #[inline(never)]
     fn visit_other<V: Visitor<'de>>(self, visitor: V, hint: Hint) -> Result<V::Value> {
         let damaged = Error::damaged;

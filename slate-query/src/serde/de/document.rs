@@ -9,7 +9,8 @@ use crate::{
 /// The steps of decoding an element: mostly allocations.
 const DECODED: usize = 4;
 
-/// Deserializes into [`Document`] without serde: as [`deserialize`], but each name is copied once.
+/// Deserializes into [`Document`] as [`deserialize`] does, but where possible without serde, so that each name is
+/// copied once.
 ///
 /// # Errors
 /// As [`deserialize`].

@@ -12,7 +12,7 @@ use serde::{
 
 use super::{Deserializer, Error, Hint, Result, access::no_value, type_of::Quiet};
 
-/// Returns a map of a few entries.
+/// Returns a map of extended JSON with these entries.
 pub(super) fn entries<'de, const N: usize>(entries: [(&'static str, ExtendedNode<'de>); N]) -> Entries<'de, N> {
     MapDeserializer::new(entries.map(|(key, node)| (ExtendedNode::Text(key), node)).into_iter())
 }
@@ -20,7 +20,7 @@ pub(super) fn entries<'de, const N: usize>(entries: [(&'static str, ExtendedNode
 pub(super) type Entries<'de, const N: usize> =
     MapDeserializer<'de, std::array::IntoIter<(ExtendedNode<'de>, ExtendedNode<'de>), N>, Error>;
 
-/// A key or a value of such a map.
+/// A key or a value of a map of extended JSON.
 #[derive(Debug)]
 pub(super) enum ExtendedNode<'de> {
     True,

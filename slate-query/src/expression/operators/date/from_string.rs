@@ -105,7 +105,8 @@ fn failure(text: &str) -> Error {
     Error::new(Code::CONVERSION_FAILURE, format!("error parsing date string '{text}'"))
 }
 
-/// Fails with `ConversionFailure` if the text has a time zone and another is given. UTC counts as none, as in MongoDB.
+/// Fails with `ConversionFailure` unless the given time zone is UTC, which counts as none, as in MongoDB. Called if
+/// the text has a time zone.
 fn check_only_zone(given: &Zone) -> Result<()> {
     if *given == Zone::UTC {
         return Ok(());
@@ -168,7 +169,7 @@ fn check(format: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reads up to that many digits.
+/// Reads a number of at most `most` digits; `None` without any digit.
 fn digits(rest: &mut &str, most: usize) -> Option<i64> {
     let length = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
     let (number, left) = rest.split_at_checked(length)?;
@@ -191,7 +192,7 @@ pub(super) const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Reads the name of a month or its first three letters.
+/// Reads the name of a month, or with `is_short` its first three letters. Returns the month's number, from 1.
 fn month(rest: &mut &str, is_short: bool) -> Option<i64> {
     let place = MONTHS.iter().position(|month| {
         let name = if is_short { month.get(..3).unwrap_or_default() } else { month };

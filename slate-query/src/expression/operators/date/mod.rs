@@ -43,13 +43,14 @@ pub(super) fn millis(value: Value<'_>) -> Option<i64> {
     }
 }
 
-/// Returns an operand that must have a time; `None` for null.
+/// Returns the milliseconds of an operand; `None` for null. Fails with `code` for a type without a time.
 fn time(name: &str, operand: &Evaluated<'_>, code: i32) -> Result<Option<i64>> {
     let Some(value) = operand.present() else { return Ok(None) };
     millis(value).map(Some).ok_or_else(|| wrong_type(name, code, "a date", operand))
 }
 
-/// Returns the time zone of an operand; `None` for null.
+/// Returns the time zone that an operand names; `None` for null. Fails with 40517 if it is not a string, with 40485
+/// for an unknown time zone.
 fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
@@ -74,7 +75,7 @@ fn check_unit(name: &str, constant: &Evaluated<'_>) -> Result<()> {
 }
 
 /// Creates an operator on dates. As in MongoDB, a constant part in `early` is checked when the expression is parsed, unless all parts are constant:
-/// an invalid part is refused, and a null one makes the result null.
+/// an invalid part is refused, unless the variables are lenient, and a null one makes the result null.
 fn operator(
     name: &str,
     parts: Vec<Expression>,
@@ -124,7 +125,7 @@ fn fixed(text: &str) -> Option<Zone> {
     Some(Zone::of_minutes(sign * (hours * 60 + minutes)))
 }
 
-/// Returns the local time.
+/// Returns the local time of a time in UTC.
 fn local(millis: i64, zone: &Zone) -> Result<Local> {
     zone.local(millis).map(Local::new)
 }

@@ -25,7 +25,7 @@ impl Unit {
         Self::named(text).map(Some)
     }
 
-    /// Returns the unit of this name.
+    /// Returns the unit of this name; fails with `FailedToParse` (9) if there is none.
     pub(crate) fn named(text: &str) -> Result<Self> {
         Ok(match text {
             "year" => Self::Year,
@@ -72,7 +72,8 @@ impl Unit {
     }
 }
 
-/// Returns the first day of the week; `None` for null. Reads the operand only for weeks.
+/// Returns the first day of the week; `None` for null. For any other unit than weeks returns Sunday, without reading
+/// the operand.
 pub(super) fn first_day(name: &str, unit: Unit, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
     if unit == Unit::Week { start_of_week(name, operand) } else { Ok(Some(Weekday::Sunday)) }
 }

@@ -50,7 +50,7 @@ impl Zone {
         }
     }
 
-    /// Returns the local time.
+    /// Returns the local time of a time in UTC, both in milliseconds.
     pub(super) fn local(&self, millis: i64) -> Result<i64> {
         millis.checked_add(self.offset(millis)).ok_or_else(out_of_range)
     }

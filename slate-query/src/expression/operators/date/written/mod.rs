@@ -178,7 +178,8 @@ fn week(cursor: &mut Cursor<'_>) -> Option<Date> {
     of_week(year, week, day)
 }
 
-/// Returns a day of an ISO week. Week 53 of a year with 52 weeks is the first one of the next year.
+/// Returns a day of an ISO week. Week 53 of a year with 52 weeks is the first one of the next year. `None` for other
+/// weeks than 1 to 53 and other days than 1 to 7.
 pub(super) fn of_week(year: i64, week: i64, day: i64) -> Option<Date> {
     let first = ISOWeekDate::new(i16::try_from(year).ok()?, 1, Weekday::Monday).ok()?.date();
     let days = (1..=53).contains(&week).then_some((week - 1) * 7)? + (1..=7).contains(&day).then_some(day - 1)?;
@@ -213,7 +214,7 @@ fn time(cursor: &mut Cursor<'_>) -> Option<Time> {
     Time::new(small(hour)?, small(minute.unwrap_or(0))?, small(second.unwrap_or(0))?, fraction).ok()
 }
 
-/// Returns the digits of a fraction of a second, in nanoseconds.
+/// Reads a separator and up to nine digits of a fraction of a second. Returns nanoseconds.
 fn fraction(cursor: &mut Cursor<'_>) -> Option<i32> {
     cursor.symbol(&['.', ',', ':'])?;
     let (number, digits) = cursor.number(9)?;

@@ -71,7 +71,8 @@ fn abbreviation(name: &str) -> Option<i64> {
     }
 }
 
-/// Returns the military time zones: A to M without J are ahead of UTC, N to Y behind it, Z is UTC.
+/// Returns the offset of a military time zone from UTC in minutes: A to M without J are ahead of UTC, N to Y behind
+/// it, Z is UTC.
 fn military(letter: u8) -> Option<i64> {
     let hours = match letter {
         b'a'..=b'i' => i64::from(letter - b'a') + 1,

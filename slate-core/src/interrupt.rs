@@ -302,8 +302,8 @@ impl WaitBudget {
         self.0.load(Ordering::Relaxed) == SPENT
     }
 
-    /// Spends the budget. Returns an error that ends the call early, and that no caller gets: only [`is_spent`](Self::is_spent) says how
-    /// the call ended.
+    /// Spends the budget. Returns an error that ends the call early; it is discarded with the call's result, because
+    /// [`is_spent`](Self::is_spent) is then true.
     pub(crate) fn spend(&self) -> Error {
         self.0.store(SPENT, Ordering::Relaxed);
         Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation would have to wait")
@@ -398,7 +398,7 @@ impl Interrupt {
         child
     }
 
-    /// Returns the deadline.
+    /// Returns the deadline; `None` without one.
     pub(crate) fn end(&self) -> Option<Instant> {
         self.ends.as_ref()?.deadline.get()
     }

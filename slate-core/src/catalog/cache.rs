@@ -21,7 +21,7 @@ use crate::{
 pub(crate) struct CatalogCache {
     last: RwLock<Option<Cached>>,
     changes: ChangeStamp,
-    /// How often the catalog, or what has changed in it, was read from the store again.
+    /// How often the catalog, or its changed part, was read from the store again.
     reads: AtomicU64,
     uses: UseTable,
     /// Whether a read since [`take_redefined`](Self::take_redefined) found changed definitions. Never set if `is_exclusive`.

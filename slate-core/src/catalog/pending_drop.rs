@@ -14,8 +14,8 @@ pub(crate) fn add_pending_drop(
     Ok(transaction.put(CATALOG, &keys::pending_drop(keyspace), lease)?)
 }
 
-/// Removes a pending drop after the keyspace was dropped, and what the catalog has stored for the keyspace: statistics and
-/// their lease, or how far a log of changes was trimmed.
+/// Removes a pending drop after the keyspace was dropped. Also removes the keyspace's statistics, their lease, and the
+/// position up to which a log in it was trimmed.
 pub(crate) fn remove_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
     transaction.delete(CATALOG, &keys::statistics(keyspace))?;
     transaction.delete(CATALOG, &keys::statistics_lease(keyspace))?;

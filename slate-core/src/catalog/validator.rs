@@ -21,6 +21,8 @@ pub(crate) struct Validator {
 }
 
 impl Validator {
+    /// Parses the options of a validator.
+    ///
     /// # Errors
     /// The errors of a filter that is not valid; `NotImplemented` (238) for `$$NOW`, whose value a validator does not know.
     pub(crate) fn parse(

@@ -50,7 +50,9 @@ pub(crate) struct ResolvedView {
 }
 
 impl ViewInfo {
-    /// # Errors The errors of the stages; `OptionNotSupportedOnView` (167) for `$out` and `$merge`;
+    /// Parses the definition of a view.
+    ///
+    /// # Errors
     /// `InvalidNamespace` (73) if `$documents` is first.
     pub(crate) fn parse(
         name: &str,

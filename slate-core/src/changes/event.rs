@@ -41,7 +41,7 @@ const KINDS: [EventKind; 11] = [
     EventKind::DropDatabase,
 ];
 
-/// Whether the collection keeps the documents before and after each change for streams.
+/// Whether the log stores the documents before and after each change of the collection, for streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Images {
     None,

@@ -1,4 +1,4 @@
-//! Changes of definitions that other transactions make way for.
+//! Announced changes of definitions, for which the writers of the collection wait.
 //!
 //! ```text
 //! a change of a definition                        writers of the collection, in all processes
@@ -27,11 +27,11 @@ pub(crate) struct Announced {
     pub(crate) id: u64,
 }
 
-/// How long the transactions of a process make way for one announced change. A change takes some round trips; the build of an index of
-/// a small collection also reads its documents.
+/// How long the transactions of a process wait for one announced change. A change takes some round trips; the build of an index of a
+/// small collection also reads its documents.
 pub(crate) const HOLD: Duration = Duration::from_secs(2);
 
-/// The pause before a transaction that makes way is repeated.
+/// The pause before a transaction that waits for an announced change is repeated.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
 /// Beyond this number of announcements, those first seen longer ago than [`REMEMBERED_FOR`] are forgotten. Writers wait again for a forgotten
@@ -44,8 +44,8 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 pub(crate) struct Announcements(Mutex<BTreeMap<u64, Instant>>);
 
 impl Announcements {
-    /// Returns whether to make way for an announced change: within [`HOLD`] of first seeing it. After that, the process that announced
-    /// it has probably ended.
+    /// Returns whether a transaction has to wait for an announced change: until [`HOLD`] after this process first saw it. After that,
+    /// the process that announced it has probably ended.
     pub(crate) fn is_standing(&self, id: u64) -> bool {
         let now = Instant::now();
         // No code under this lock can panic between two dependent updates.

@@ -36,8 +36,8 @@ type Payload = Arc<[u8]>;
 /// Bytes that a row takes in addition to its encoding: its offset and sort entry, doubled for the scratch space.
 const OVERHEAD: usize = 2 * (size_of::<SortEntry>() + size_of::<usize>());
 
-/// Maximum number of rows of which the least are selected without checking whether the call has ended: a few tens of
-/// milliseconds.
+/// Maximum number of rows from which the least are selected without checking whether the call has ended: a few tens
+/// of milliseconds.
 const SELECTED_AT_ONCE: usize = 1 << 19;
 
 /// Number of rows that are renumbered between two checks whether the call has ended.

@@ -56,7 +56,7 @@ impl Spool {
     }
 }
 
-/// The rows of a [`Spool`] for any number of [readers](SpoolRows), of which one reads at a time.
+/// The rows of a [`Spool`] for any number of [readers](SpoolRows), which take turns.
 pub(crate) struct Spooled {
     memory: Memory,
     arena: Arena,

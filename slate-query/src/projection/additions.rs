@@ -47,7 +47,7 @@ impl Additions {
         self.visit_fields(&mut |field| needs.add(field));
     }
 
-    /// Returns the fields of `self`, then those of `other`, which have other names.
+    /// Returns the fields of `self`, then those of `other`, which must have other names.
     pub(crate) fn and(mut self, other: &Self) -> Self {
         other.fields.iter().for_each(|(name, addition)| {
             self.fields.push(name.clone(), addition.clone());

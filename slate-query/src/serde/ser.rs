@@ -18,9 +18,8 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Raw documents in it are not validated.
 ///
-/// # Errors
-/// Fails if the value is not a document, or nests deeper than [`MAX_DEPTH`], an integer exceeds an int64, a key is not a string, or a name contains a NUL;
-/// the error contains the path of the field at fault.
+/// # Errors Fails if the value is not a document, or nests deeper than [`MAX_DEPTH`], an integer exceeds an int64, a document exceeds 2 GiB, a key
+/// is not a string, or a name contains a NUL; the error contains the path of the field at fault.
 pub fn serialize<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<()> {
     let start = buffer.len();
     let mut serializer = Serializer { buffer, place: None, depth: 0, bytes: Bytes::Binary, form: Readability::Compact };
@@ -161,7 +160,7 @@ impl Serializer<'_> {
     }
 }
 
-/// Returns a length as BSON represents it.
+/// Returns a length as BSON represents it; fails above 2 GiB.
 #[inline]
 fn length(bytes: usize) -> Result<[u8; 4]> {
     i32::try_from(bytes).map(i32::to_le_bytes).map_err(|_| Error::new("the document exceeds 2 GiB"))

@@ -14,7 +14,7 @@ use crate::{
 
 #[derive(Debug)]
 struct PullAll {
-    /// The values to remove. The collation, if there is one, has replaced their strings.
+    /// The values to remove, with their strings replaced by the collation, if there is one.
     values: ValueSet<OwnedValue>,
     collation: Option<Collation>,
 }

@@ -37,7 +37,7 @@ pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
     validator: Arc<OptimisticValidator>,
-    /// For background threads, which must not keep the backend open.
+    /// For background threads, which must not keep a closed database's store open.
     pub(super) this: Weak<Self>,
     pub(super) stale: StaleQueue,
     pub(super) drops: Arc<DropQueue>,

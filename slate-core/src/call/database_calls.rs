@@ -70,7 +70,8 @@ impl DatabaseHandle {
         Ok(DatabaseStats { collections, views, storage, oldest_snapshot, changes })
     }
 
-    /// Adds the damage that the store finds in one collection (`None`: in all), or in no collection's data, to a report, and returns it.
+    /// Adds the damage that the store finds in one collection (`None`: in all) to a report, and returns it; also damage that belongs to no
+    /// collection.
     pub(crate) fn verify_storage(
         &self,
         collection: Option<&str>,

@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// An open store.
+/// An open database, without the type of its store.
 pub(crate) trait Engine: Send + Sync {
     /// Returns the counters of the database's work.
     fn observer(&self) -> &Arc<Observer>;
@@ -52,7 +52,7 @@ pub(crate) trait Engine: Send + Sync {
     fn get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead>;
     /// Like [`get`](Self::get), but postpones a read that would have to wait.
     fn try_get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead>;
-    /// Returns the streams that wait for commits.
+    /// Returns the wakers of the streams that wait for commits.
     fn wakers(&self) -> &Arc<Wakers>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Begins a transaction that may have an outdated catalog: the caller must call [`Writer::confirm`] before it uses a result.

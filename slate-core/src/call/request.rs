@@ -69,7 +69,7 @@ pub(crate) struct FindArguments {
     pub(crate) min: Option<RawDocumentBuf>,
     pub(crate) max: Option<RawDocumentBuf>,
     pub(crate) result: FindResult,
-    /// The name of an option that aggregations do not have. A find over a view does not support it either.
+    /// The name of an option of the find that aggregations do not have: over a view, the find fails.
     pub(crate) unlike_aggregate: Option<&'static str>,
 }
 

@@ -98,8 +98,8 @@ impl Destination<'_> {
     }
 
     /// Fails unless a unique index lets each document match at most one stored document. `Refused` if only sparse indexes
-    /// do: they ensure it only for documents with the fields. An index with a collation does not count, because it compares
-    /// otherwise than `$merge`.
+    /// do: they ensure it only for documents with the fields. Partial indexes do not count, nor those with a collation,
+    /// which compare otherwise than `$merge`.
     fn check_unique(&mut self, on: &[Path]) -> Result<MergedNulls> {
         if matches!(on, [only] if only.as_str() == "_id") {
             return Ok(MergedNulls::Matched);

@@ -199,7 +199,7 @@ impl StatisticsStaleness {
         collections.get(&records).is_some_and(|changed| changed.is_stale(known))
     }
 
-    /// Returns the growth since the collection's statistics were gathered.
+    /// Returns by how many records commits of this process have grown the collection since its statistics were gathered.
     pub(crate) fn growth(&self, records: Keyspace) -> i64 {
         let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         collections.get(&records).map_or(0, |changed| changed.growth)

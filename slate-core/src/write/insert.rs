@@ -22,14 +22,15 @@ use crate::{
 /// The result of an insert.
 #[derive(Debug, Default)]
 pub(crate) struct InsertOutcome {
-    /// The `_id`s of the inserted documents with their positions, in order.
+    /// The `_id`s of the accepted documents with their positions, in order. None is inserted if [`InsertMode::AllOrNone`]
+    /// rejects one.
     pub(crate) ids: Vec<(usize, OwnedValue)>,
     /// The rejected documents with their positions, and the errors.
     pub(crate) refused: Vec<(usize, Error)>,
 }
 
 impl InsertOutcome {
-    /// Returns the `_id`s of the inserted documents in order.
+    /// Returns the `_id`s of the accepted documents in order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = Bson> {
         self.ids.iter().filter_map(|(_, id)| id.as_value().to_bson())
     }

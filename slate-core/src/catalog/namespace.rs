@@ -36,8 +36,9 @@ impl Catalog {
 
     /// Checks that a collection or view that does not exist may be created under this name.
     ///
-    /// # Errors Fails with `InvalidNamespace` (73), and with `DatabaseDifferCase` (13297) if it would be the first one of a database whose
-    /// name differs from that of another database in the case of ASCII letters alone.
+    /// # Errors
+    /// Fails with `InvalidNamespace` (73), and with `DatabaseDifferCase` (13297) if it would be the first one of a database whose name
+    /// differs from that of another database in the case of ASCII letters alone.
     pub(crate) fn check_new(&self, name: &str) -> Result<()> {
         namespace::check(name)?;
         let (database, own) = namespace::split(name);

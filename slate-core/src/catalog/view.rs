@@ -53,7 +53,8 @@ impl ViewInfo {
     /// Parses the definition of a view.
     ///
     /// # Errors
-    /// `InvalidNamespace` (73) if `$documents` is first.
+    /// The errors of the stages; `OptionNotSupportedOnView` (167) for `$out` and `$merge`; `InvalidNamespace` (73) if
+    /// `$documents` is first.
     pub(crate) fn parse(
         name: &str,
         on: &str,

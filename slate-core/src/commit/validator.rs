@@ -74,8 +74,9 @@ impl OptimisticValidator {
     /// Runs the commit of a transaction that reads version `base`, has read the collections of `read_set` as a whole,
     /// and wrote to those of `written`.
     ///
-    /// # Errors `Conflict` if a collection of the read set was written after `base`; any error of `commit`. With an empty read set
-    /// a short call spends its budget and fails instead of waiting for another commit.
+    /// # Errors
+    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`. With an empty read set a short
+    /// call spends its budget and fails instead of waiting for another commit.
     pub(crate) fn commit<'n>(
         &self,
         base: Version,

@@ -10,8 +10,9 @@ use crate::{
 
 /// Parses the fields and their expressions.
 ///
-/// # Errors 40181 for an operator that is not the only field, 40176 for two fields on the same path, 40182 for a name beginning with `$`
-/// and 40183 for a path in a nested document; those of paths and expressions.
+/// # Errors
+/// 40181 for an operator that is not the only field, 40176 for two fields on the same path, 40182 for a name beginning with `$` and
+/// 40183 for a path in a nested document; those of paths and expressions.
 pub(super) fn parse(spec: Doc<'_>, variables: &Variables) -> Result<Branch> {
     let mut root = Branch::default();
     for element in spec.elements() {

@@ -126,7 +126,8 @@ impl Projection {
     ///
     /// `position` is the array position for the positional `$`; see [`crate::filter::Filter::positional`].
     ///
-    /// # Errors 51246 or 51247 if the positional `$` has no element to show; the errors of expressions and regular
+    /// # Errors
+    /// 51246 or 51247 if the positional `$` has no element to show; the errors of expressions and regular
     /// expressions. Then `out` does not contain a document.
     pub fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         out.clear();

@@ -18,8 +18,9 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Raw documents in it are not validated.
 ///
-/// # Errors Fails if the value is not a document, or nests deeper than [`MAX_DEPTH`], an integer exceeds an int64, a document exceeds 2 GiB, a key
-/// is not a string, or a name contains a NUL; the error contains the path of the field at fault.
+/// # Errors
+/// Fails if the value is not a document, or nests deeper than [`MAX_DEPTH`], an integer exceeds an int64, a document exceeds 2 GiB, a key is not a
+/// string, or a name contains a NUL; the error contains the path of the field at fault.
 pub fn serialize<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<()> {
     let start = buffer.len();
     let mut serializer = Serializer { buffer, place: None, depth: 0, bytes: Bytes::Binary, form: Readability::Compact };

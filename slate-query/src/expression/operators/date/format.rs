@@ -122,7 +122,8 @@ const MONTHS: [&str; 12] = [
 
 /// Returns a local time, of a zone that is `offset` milliseconds ahead of UTC, in a format that was checked.
 ///
-/// # Errors 18537 if the format has the year and this is not from 0 to 9999.
+/// # Errors
+/// 18537 if the format has the year and this is not from 0 to 9999.
 pub(super) fn formatted(local: &Local, offset: i64, format: &str) -> Result<String> {
     let date = local.within();
     let four_digits = |year: i64| match year {

@@ -493,7 +493,7 @@ impl DatabaseHandle {
         })
     }
 
-    /// Begins a transaction without retries. Waiting for other writers ends at the deadline of the call.
+    /// Begins a transaction without retries. A wait for a store on a network ends at the lock timeout or the deadline of the call.
     pub(crate) fn begin_write(&self, call: &CallContext) -> Result<Box<dyn Writer>> {
         self.inner.open_transactions.check_outside()?;
         self.engine_to_write()?.begin(&self.started(call).begin_options())

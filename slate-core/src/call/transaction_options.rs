@@ -76,8 +76,8 @@ impl TransactionOptions {
         self
     }
 
-    /// Sets how long the transaction waits for other writers, instead of the database's lock timeout. Without a deadline, retries after the first
-    /// also begin only within this time; zero allows none.
+    /// Sets for how long the transaction is retried after conflicts, instead of the database's lock timeout: at least once, unless it is zero. Also
+    /// bounds each wait for a store on a network.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = Some(lock_timeout);
         self

@@ -41,7 +41,7 @@ pub(crate) struct RangeCursors<V: View> {
     ranges: std::vec::IntoIter<KeyRange>,
     /// The cursors that were opened and not yet returned by `next`.
     ahead: std::vec::IntoIter<V::Cursor>,
-    /// The most ranges whose cursors are opened in one round trip.
+    /// The most ranges whose cursors are opened in one round trip; 1 if the store cannot open several.
     at_once: usize,
 }
 

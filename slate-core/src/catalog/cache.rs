@@ -149,8 +149,8 @@ impl CatalogCache {
         Ok((found == check.stored).then_some(announced))
     }
 
-    /// Makes the view of the next commit read the whole catalog, unless the cached one has `version` or a later one;
-    /// with `None` in any case.
+    /// Makes the next view of another commit read the whole catalog, unless the cached one has `version` or a later
+    /// one; with `None` in any case.
     fn outdate(&self, version: Option<CatalogVersion>) {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         let is_older = |last: &&mut Cached| version.is_none_or(|version| last.stored < Some(version));

@@ -19,7 +19,8 @@ pub struct IndexDescription {
     pub sparse: bool,
     /// Whether no query uses it; see [`Collection::hide_index`](crate::Collection::hide_index).
     pub hidden: bool,
-    /// A TTL index: how long after its date a document is due; see [`Index::expire_after`](crate::Index::expire_after).
+    /// For a TTL index: how long after its date a document expires; see
+    /// [`Index::expire_after`](crate::Index::expire_after).
     pub expire_after: Option<Duration>,
     /// The filter of a partial index.
     pub only: Option<RawDocumentBuf>,

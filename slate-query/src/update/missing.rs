@@ -33,7 +33,7 @@ impl UpdateScope<'_> {
         }
     }
 
-    /// Applies operators below a value that cannot have fields, which is an error for most of them.
+    /// Fails if an operator below a value that cannot have fields does not allow that, as most do not.
     pub(super) fn blocked(&self, nodes: &[&UpdateNode]) -> Result<()> {
         match place(nodes)? {
             Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(()),
